@@ -4,7 +4,7 @@ import { UncheckedArray, UncheckedObject, describeIssue, parseJson } from './cli
 import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { Digest, Edits, Payloads, Previews } from './read-responses.ts'
-import { ChatId } from './stream-request.ts'
+import { ChatId, OpenApprovals } from './stream-request.ts'
 
 const Id = z.string().min(1).max(256)
 const Base64 = z.base64().min(1)
@@ -33,6 +33,7 @@ const FRAMES = [
         previews: Previews.optional(),
         dialect: z.string().max(64).optional(),
         hold: z.boolean().optional(),
+        openApprovals: OpenApprovals.optional(),
       })
       .optional(),
     audio: RequestAudio.optional(),
@@ -75,6 +76,7 @@ const FRAMES = [
     id: ChatId,
     messageId: z.string().max(128).optional(),
     text: z.string().min(1),
+    openApprovals: OpenApprovals.optional(),
     agent: Agent.optional(),
   }),
   z.object({ type: z.literal('audio'), id: ChatId, data: Base64, mimeType: MimeType }),

@@ -24,6 +24,7 @@ export const ERROR_CODES = [
   'approval-decided',
   'approval-voted',
   'not-voted',
+  'reply-outdated',
   'approval-expired',
   'approval-cancelled',
   'not-editable',

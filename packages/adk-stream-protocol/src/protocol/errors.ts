@@ -38,6 +38,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   'approval-decided': [409, 'This approval has already been decided.'],
   'approval-voted': [409, 'You have already approved this call. Other people must approve it too.'],
   'not-voted': [409, 'You have not approved this call, so there is no vote to withdraw.'],
+  'reply-outdated': [
+    409,
+    'The question that this message answers is not open any more, or another question was asked since. The message was not sent. Look at the chat, and answer again.',
+  ],
   'approval-expired': [410, 'The deadline of this approval has passed. The call did not run.'],
   'approval-cancelled': [410, 'This approval was cancelled. The call did not run.'],
   'not-editable': [

@@ -77,6 +77,8 @@ export interface MessageRequest {
    * `sendMessage({ messageId })`.
    */
   readonly replaces: boolean
+  /** The approvals and questions that the page showed as open when the person sent the message. Undefined if it does not say. */
+  readonly openApprovals?: readonly string[]
   /** The ids of all earlier messages. Empty if the client sent a message without an id. */
   readonly history: readonly string[]
 }
@@ -91,6 +93,9 @@ export const ChatId = z.string().regex(/^[\w.~:-]{1,128}$/, {
   message: 'A chat id has 1 to 128 letters, digits or . _ ~ : - characters.',
 })
 
+/** The ids of the approvals and questions that the page shows as open. */
+export const OpenApprovals = z.array(z.string().max(256)).max(256).readonly()
+
 const Body = z.looseObject({
   // The AI SDK sends `id`, clients of the Python server send `chatId`.
   id: ChatId.optional(),
@@ -103,6 +108,7 @@ const Body = z.looseObject({
   previews: Previews.optional(),
   dialect: z.string().max(64).optional(),
   hold: z.boolean().optional(),
+  openApprovals: OpenApprovals.optional(),
 })
 
 const TextPart = z.object({ text: z.string() })
@@ -125,6 +131,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     previews,
     dialect,
     hold,
+    openApprovals,
     ...own
   } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest(NO_CHAT)
@@ -152,6 +159,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     message: { id: last.id, parts: readParts(last, limits) },
     context: { body: own, metadata: last.metadata },
     replaces: trigger === 'regenerate-message' || isNamed(last, messageId),
+    ...(openApprovals && { openApprovals }),
     history: readIds(messages.slice(0, -1)),
   }
 }

@@ -3,7 +3,9 @@ import type { Responder } from 'gemini-emulator'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
+import { sseTransport } from '../../src/client/index.ts'
 import type { ApprovalPolicy } from '../../src/server/index.ts'
+import { ClientPage, openSse, versions } from '../client/support/client-page.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ASK as ASK_LOCATION, locationTool } from '../support/locating.ts'
@@ -277,6 +279,88 @@ test('[AP513] of a click and several replies at the same time, one decides', asy
   const audit = (await testBridge.bridge.audit({ limit: 100 })).entries
   const approved = audit.filter(({ event }) => event.type === 'approved')
   expect(testBridge.wallet.payments).toHaveLength(approved.length)
+})
+
+/** Sends a short reply of a page that says which questions it shows. Resolves with the status and the body. */
+async function replyTo(page: Page, openApprovals: readonly string[]): Promise<[number, string]> {
+  const parts = [{ type: 'text', text: 'yes' }]
+  const messages = [{ id: crypto.randomUUID(), role: 'user', parts }]
+  const body = JSON.stringify({ id: 'chat-1', messages, openApprovals })
+  const headers = { 'content-type': 'application/json' }
+  const response = await page.fetch('http://page/stream', { method: 'POST', body, headers })
+  return [response.status, await response.text()]
+}
+
+describe('a page that says which questions it shows', () => {
+  test.each([
+    { shown: 'the open one', ids: (id: string) => [id], decides: true },
+    { shown: 'none', ids: () => [], decides: false },
+    { shown: 'two', ids: (id: string) => [id, 'approval-2'], decides: false },
+    { shown: 'an unknown one', ids: () => ['approval-2'], decides: false },
+  ])('[AP1120] a reply to $shown decides: $decides', async ({ ids, decides }) => {
+    await using testBridge = await TestBridge.open({ approvals: ACCEPTS, respond, isLive: false })
+    const page = testBridge.page()
+    const chat = await page.open(stock)
+    await chat.send(ASK)
+    const [id = ''] = chat.asked
+    const [status, body] = await replyTo(page, ids(id))
+    expect(status).toBe(200)
+    expect(body.includes('data-decision')).toBe(decides)
+    if (decides) await page.untilState(id, 'succeeded')
+    expect(testBridge.wallet.payments).toHaveLength(decides ? 1 : 0)
+  })
+
+  test.each(['has ended', 'has ended and another one is open', 'is not the only one'])(
+    '[AP1120] a reply to a question that %s is refused, and reaches neither an approval nor the model',
+    async (since) => {
+      await using testBridge = await TestBridge.open({ approvals: ACCEPTS, respond, isLive: false })
+      const page = testBridge.page()
+      const chat = await page.open(stock)
+      await chat.send(`${callPayment(50)}[[then]][[say Not paid.]]`)
+      const [id = ''] = chat.asked
+      if (since !== 'is not the only one') {
+        await page.decide(id, { approved: false })
+        await page.untilMessages((messages) => textOf(messages[1]) === 'Not paid.')
+      }
+      if (since !== 'has ended') await (await page.open(stock)).send(callPayment(70))
+      const before = { messages: await page.messages(), asked: testBridge.asked }
+      const [status, body] = await replyTo(page, [id])
+      expect(status).toBe(409)
+      expect(body).toContain('reply-outdated')
+      expect({ messages: await page.messages(), asked: testBridge.asked }).toEqual(before)
+      expect(testBridge.wallet.payments).toEqual([])
+    },
+  )
+
+  test('[AP1120] the client library says it, over HTTP and over a socket, in live sessions too', async () => {
+    await using testBridge = await TestBridge.open({ approvals: ACCEPTS, respond })
+    const [, version] = versions
+    await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })
+    const chat = await page.open()
+    await chat.send(ASK)
+    const [id = ''] = await chat.untilAsked()
+    // The page does not learn of the decision before it replies.
+    await testBridge.page().decide(id, { approved: false })
+    await chat.send('yes')
+    expect(page.sent.findLast(({ type }) => type === 'send')).toMatchObject({
+      body: { openApprovals: [id] },
+    })
+    expect(chat.error).toMatchObject({ code: 'reply-outdated' })
+    page.transport.sendText('chat-1', 'yes', 'text-1')
+    await page.transport.ping()
+    expect(page.sent.find(({ type }) => type === 'text')).toMatchObject({ openApprovals: [id] })
+    const bodies: string[] = []
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: { 'x-api-key': 'hanako' },
+      fetch: (input, init) => {
+        if (typeof init?.body === 'string') bodies.push(init.body)
+        return fetch(input, init)
+      },
+    })
+    await (await openSse(transport, version, 'chat-2')).send('[[say Hello.]]')
+    expect(JSON.parse(bodies[0] ?? '')).toMatchObject({ openApprovals: [] })
+  })
 })
 
 const open = (approvals: ApprovalPolicy) => TestBridge.open({ approvals, isLive: false })

@@ -16,6 +16,7 @@ import {
   isBusy,
   patchChat,
 } from './attachable-chat.ts'
+import { listOpenApprovals } from './chat-messages.ts'
 import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
 import {
   checkRefusal,
@@ -328,6 +329,7 @@ export class AttachedChat {
         void this.#dispatch({ type: 'user-message', message, source }),
       onTextRefused: (messageId, error) =>
         this.#report(sendRefusedText(this.#context, messageId, error)),
+      listOpenApprovals: () => listOpenApprovals(this.chat.messages),
       reload: async () => (await reload(this.#context))?.known,
     }
   }

@@ -57,6 +57,19 @@ export function readApproval(messages: readonly MessageView[], approvalId: strin
   return { state: 'missing' }
 }
 
+/** Returns the ids of the approvals and questions that the messages show as open. */
+export function listOpenApprovals(messages: readonly MessageView[]): string[] {
+  return messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => {
+      if (part.state === 'approval-requested') return part.approval?.id ?? []
+      if (part.type !== 'data-approval' || !('data' in part)) return []
+      // Only the bridge creates parts of this type. A question has no part in the state `approval-requested`.
+      const { kind, state, approvalId } = part.data as DataParts['approval']
+      return kind !== undefined && state === 'requested' ? approvalId : []
+    }),
+  )
+}
+
 /** Returns the state of a call's approval as the server reported it (`data-approval`). */
 export function approvalState(parts: readonly PartView[], toolCallId: string): string | undefined {
   for (const part of parts) {

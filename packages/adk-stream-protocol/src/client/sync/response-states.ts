@@ -1,7 +1,7 @@
 import type { Supplements } from '../../protocol/read-responses.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
-import { approvalState } from './chat-messages.ts'
+import { approvalState, listOpenApprovals } from './chat-messages.ts'
 
 /** What a person adds to an approval. */
 export interface DecisionSupplement {
@@ -125,20 +125,30 @@ interface Conversation {
   readonly trigger: string
 }
 
+interface Selected {
+  readonly messages: MessageView[]
+  readonly responseIds: string[]
+  /** What a user message is sent with: the questions that the person saw when they wrote it (AP1120). */
+  readonly shown: { readonly openApprovals?: readonly string[] }
+}
+
 /** Returns what the server needs of a conversation: the newest user message, or the responded calls of one assistant message. */
 export function selectMessages(
   { messages, messageId, trigger }: Conversation,
   states: ResponseStateMap,
-): { messages: MessageView[]; responseIds: string[] } {
+): Selected {
   const last = messages.at(-1)
   const named = messages.findLast(({ id, role }) => id === messageId && role === 'assistant')
   const responding = trigger === 'submit-message' ? (named ?? last) : last
-  if (responding?.role !== 'assistant') return { messages: last ? [last] : [], responseIds: [] }
+  if (responding?.role !== 'assistant') {
+    const shown = { openApprovals: listOpenApprovals(messages) }
+    return { messages: last ? [last] : [], responseIds: [], shown }
+  }
   const undelivered = findUndelivered(responding, states)
   const ids = undelivered.length > 0 ? undelivered : responding.parts.flatMap(responseIds)
   const parts = responding.parts.filter((part) => responseIds(part).some((id) => ids.includes(id)))
   const { id, role } = responding
-  return { messages: [{ id, role, parts }], responseIds: ids }
+  return { messages: [{ id, role, parts }], responseIds: ids, shown: {} }
 }
 
 interface Delivered {

@@ -98,7 +98,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId, trigger, messageId, abortSignal: signal, headers, body } = options
-    const { messages, responseIds } = selectMessages(
+    const { messages, responseIds, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
@@ -112,7 +112,16 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       const send = () =>
         this.#http.send('/stream', {
           method: 'POST',
-          body: { ...named, ...body, id: chatId, trigger, messageId, messages, ...supplements },
+          body: {
+            ...named,
+            ...body,
+            id: chatId,
+            trigger,
+            messageId,
+            messages,
+            ...shown,
+            ...supplements,
+          },
           signal: stream.signal,
           headers,
         })

@@ -104,6 +104,8 @@ export interface ChatObserver {
   readonly onUserMessage: (message: Message, source: 'written' | 'spoken') => void
   /** The server rejected a message that was sent during a reply. */
   readonly onTextRefused: (messageId: string, error: unknown) => void
+  /** Returns the ids of the approvals and questions that the chat shows as open. */
+  readonly listOpenApprovals: () => string[]
   /** The server has handled the stop of a reply. */
   readonly onStopped: () => void
   /** Shows the stored messages. Resolves with their ids, or with undefined if they cannot be loaded. */

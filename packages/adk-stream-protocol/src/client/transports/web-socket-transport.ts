@@ -58,7 +58,7 @@ export class WebSocketTransport
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId: id, trigger, messageId, abortSignal, body } = options
-    const { messages, responseIds } = selectMessages(
+    const { messages, responseIds, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
@@ -74,6 +74,7 @@ export class WebSocketTransport
         ...body,
         // A chat that is not attached sends its responses when the stream has ended.
         hold: (this.#options.hold ?? true) && this.#observers.find(id) !== undefined,
+        ...shown,
         ...this.responses.supplementsOf(responseIds),
       },
     }
@@ -159,9 +160,11 @@ export class WebSocketTransport
     const parts = [{ type: 'text' as const, text }]
     const message = { id: messageId, role: 'user' as const, parts }
     this.#options.observe?.({ type: 'user-message', chatId, message })
-    this.#observers.find(chatId)?.onUserMessage(message, 'written')
+    const observer = this.#observers.find(chatId)
+    observer?.onUserMessage(message, 'written')
+    const shown = observer && { openApprovals: observer.listOpenApprovals() }
     const named = nameAgent(this.#options.agent, chatId)
-    this.#session.texts.send({ type: 'text', id: chatId, messageId, text, ...named })
+    this.#session.texts.send({ type: 'text', id: chatId, messageId, text, ...shown, ...named })
   }
 
   /** Sends 16 bit PCM at 16 kHz to the chat that is watched with binary audio. Returns false if there is no socket: the audio is lost. */

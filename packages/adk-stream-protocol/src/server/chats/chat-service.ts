@@ -23,7 +23,7 @@ import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { toAnswer } from './turns/question-answers.ts'
 import { isApproved } from './decisions/show-decisions.ts'
-import type { DecideByReply } from './decisions/reply-decisions.ts'
+import type { CheckReply, DecideByReply } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
@@ -49,6 +49,7 @@ export interface ChatServiceParts {
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
+  readonly checkReply: CheckReply
   readonly decideByReply: DecideByReply
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
@@ -105,7 +106,8 @@ export class ChatService {
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
-    const { decisions, turnService, turns, context, decideByReply, resume } = this.#parts
+    const { decisions, turnService, turns, context, checkReply, decideByReply, resume } =
+      this.#parts
     // RQ121: all checks run before the request changes anything.
     const backend = await this.#parts.backend.get()
     const agent = await backend.agents.choose(principal, toAppChat(backend, chat), request)
@@ -117,8 +119,12 @@ export class ChatService {
     const removed = isRewound ? await findRemoved(backend, chat, request) : undefined
     if (removed !== undefined) await rewindChat(backend, turns, { chat, userMessageId: removed })
     const words = request.replaces ? undefined : readReply(request.message)
-    const decide = async (): Promise<Approval | undefined> =>
-      words && decideByReply(principal, chat, { reply: words, isInReach })
+    const decide = async (): Promise<Approval | undefined> => {
+      if (!words) return undefined
+      await checkReply(principal, chat, request)
+      const { openApprovals } = request
+      return decideByReply(principal, chat, { reply: words, isInReach, openApprovals })
+    }
     const reply = words && { decide, resume }
     try {
       return await turnService.start(chat, request, { state, agent, reply })

@@ -15,7 +15,7 @@ import { toAppChat } from './backend.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from './decisions/approval-decisions.ts'
-import type { DecideByReply } from './decisions/reply-decisions.ts'
+import type { CheckReply, DecideByReply } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
@@ -35,6 +35,7 @@ export interface LiveSenderParts {
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
+  readonly checkReply: CheckReply
   readonly decideByReply: DecideByReply
   /** The option `context`. */
   readonly context: ContextOptions | undefined
@@ -57,7 +58,7 @@ export interface LiveSender {
 }
 
 type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
-  Partial<Pick<MessageRequest, 'history'>> &
+  Partial<Pick<MessageRequest, 'history' | 'openApprovals'>> &
   Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>> &
   Pick<AgentRequest, 'named'>
 
@@ -107,7 +108,7 @@ async function sendMessage(
   request: LiveMessageRequest,
 ): Promise<Turn> {
   const { runs, turnService, turns, decisions, decideByReply, context } = parts
-  const { message, replaces, history = [], hold: held = false } = request
+  const { message, replaces, history = [], hold: held = false, openApprovals } = request
   const backend = await parts.backend.get()
   // RQ121: all checks run before the request changes anything.
   await runs.whenStarted(chat)
@@ -144,8 +145,10 @@ async function sendMessage(
   // The session was open, or another request has opened it.
   if (!isPrepared) await prepare()
   if (repeated !== undefined) return readRepeated(parts, chat, repeated)
+  if (reply) await parts.checkReply(principal, chat, { openApprovals })
   const decide = async (): Promise<Approval | undefined> => {
-    const decided = reply && (await decideByReply(principal, chat, { reply, isInReach }))
+    const decided =
+      reply && (await decideByReply(principal, chat, { reply, isInReach, openApprovals }))
     if (!decided) await cancelPending()
     return decided
   }

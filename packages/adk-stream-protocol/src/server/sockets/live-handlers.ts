@@ -58,10 +58,11 @@ export function openLiveHandlers(
       }
     },
     unwatch: ({ id }) => subscriptions.unwatch(id),
-    text: async ({ id, messageId = randomUUID(), text, agent }) => {
+    text: async ({ id, messageId = randomUUID(), text, agent, openApprovals }) => {
       const message = { id: messageId, parts: [checkText(text, limits)] }
       const agentRequest = { named: agent, ...readAgent(connection.exchange()) }
-      const request = { message, replaces: false, hold: true, ...agentRequest }
+      const shown = openApprovals && { openApprovals }
+      const request = { message, replaces: false, hold: true, ...shown, ...agentRequest }
       // WS16: a message that may decide is authenticated again.
       const principal = readReply(message)
         ? await connection.checkPrincipal()
