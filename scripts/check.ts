@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 
+import emulator from '../packages/gemini-emulator/package.json' with { type: 'json' }
+import library from '../packages/adk-stream-protocol/package.json' with { type: 'json' }
+
 /** Commands that run in order. */
 interface Task {
   readonly name: 'format' | 'lint' | 'package' | 'page' | 'types' | 'unused'
@@ -15,6 +18,9 @@ interface Task {
 /** A folder for the packed packages. */
 const packed = mkdtempSync(path.join(tmpdir(), 'check-'))
 process.on('exit', () => rmSync(packed, { recursive: true }))
+
+/** The files that `npm pack` writes. A shell of Windows does not complete names. */
+const [LIBRARY, EMULATOR] = [library, emulator].map(({ name, version }) => `${name}-${version}.tgz`)
 
 /** The tasks to run. Default: all of them. `tests`: all of them, and the tests. */
 const names = process.argv.slice(2).filter((name) => name !== 'tests')
@@ -35,8 +41,8 @@ const TSC = 'tsc --singleThreaded'
  * and `test/pack/pack.test.ts` compiles and imports the packed packages with both supported versions of TypeScript.
  */
 const attw = [
-  `attw ${packed}/adk-stream-protocol-*.tgz --profile esm-only --exclude-entrypoints react/styles.css -q`,
-  `attw ${packed}/gemini-emulator-*.tgz --profile esm-only -q`,
+  `attw ${packed}/${LIBRARY} --profile esm-only --exclude-entrypoints react/styles.css -q`,
+  `attw ${packed}/${EMULATOR} --profile esm-only -q`,
 ]
 
 /** The static checks. Tasks are independent of each other. The slowest ones come first. */
@@ -47,8 +53,8 @@ const TASKS: readonly Task[] = [
     commands: [
       'tsc -b tsconfig.build.json --singleThreaded',
       `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator`,
-      `publint ${packed}/adk-stream-protocol-*.tgz --strict`,
-      `publint ${packed}/gemini-emulator-*.tgz --strict`,
+      `publint ${packed}/${LIBRARY} --strict`,
+      `publint ${packed}/${EMULATOR} --strict`,
       ...(names.length > 0 ? attw : []),
     ],
   },
@@ -71,7 +77,8 @@ let reports: string[] | undefined
 async function run(command: string): Promise<boolean> {
   const startedAt = performance.now()
   // npm adds the workspace's tools to the path. Beside the tests, a check takes only the CPU time that the tests leave.
-  const child = spawn(reports ? `nice -n 19 ${command}` : command, {
+  const isNice = reports && process.platform !== 'win32'
+  const child = spawn(isNice ? `nice -n 19 ${command}` : command, {
     shell: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

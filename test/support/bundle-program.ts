@@ -37,7 +37,7 @@ export async function bundlePrograms(sources: readonly string[]): Promise<string
   const outdir = mkdtempSync(path.join(tmpdir(), 'program-'))
   // esbuild cannot bundle native code.
   const libsql = createRequire(import.meta.url).resolve('libsql')
-  symlinkSync(path.dirname(path.dirname(libsql)), path.join(outdir, 'node_modules'))
+  symlinkSync(path.dirname(path.dirname(libsql)), path.join(outdir, 'node_modules'), 'junction')
   await build({
     entryPoints: sources.map((source, index) => ({ in: source, out: `program-${index}` })),
     outdir,
@@ -73,7 +73,7 @@ const keepSourceUrls: Plugin = {
   name: 'keep-source-urls',
   setup: (bundler) => {
     bundler.onLoad({ filter: /\.ts$/ }, async ({ path: file }) => {
-      if (file.includes('/node_modules/')) return undefined
+      if (/[\\/]node_modules[\\/]/.test(file)) return undefined
       const text = await readFile(file, 'utf8')
       if (!text.includes('import.meta.url')) return undefined
       const url = JSON.stringify(pathToFileURL(file).href)
@@ -90,7 +90,7 @@ const leaveOutUnused: Plugin = {
   name: 'leave-out-unused',
   setup: (bundler) => {
     bundler.onResolve({ filter: /./ }, async ({ path: name, pluginData, ...place }) => {
-      const isAdk = place.importer.includes('/node_modules/@google/adk/')
+      const isAdk = /[\\/]node_modules[\\/]@google[\\/]adk[\\/]/.test(place.importer)
       if (pluginData === leaveOutUnused || !(isAdk || name.startsWith('@google/adk')))
         return undefined
       const { importer, resolveDir, kind } = place
