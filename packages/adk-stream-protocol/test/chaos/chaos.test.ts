@@ -71,6 +71,30 @@ test.skipIf(!isLong).each([false, true])(
   TIMEOUT_MS,
 )
 
+test.skipIf(!isLong).each([
+  ['exit', /ended by itself: 1/],
+  ['claim-twice', /ran 2 times, started 1|decisions were accepted|not recorded/],
+] as const)(
+  '[RL331] a run ends, and finds a fault that is planted in the servers: %s',
+  async (plant, finds) => {
+    const { violations } = await runChaos({
+      seed: 3,
+      ms: 120_000,
+      roundMs: 15_000,
+      leaseMs: 4_000,
+      servers: 3,
+      clients: 6,
+      everyMs: [500, 800],
+      faults: [[]],
+      plant,
+      folder: tmpdir(),
+      print: () => undefined,
+    })
+    expect(violations.join('\n')).toMatch(finds)
+  },
+  TIMEOUT_MS,
+)
+
 test.each(['talk', 'stop', 'ask', ...PAYMENT_KINDS, ...BROWSER_KINDS] as const)(
   '[RL331] two messages of a run have different texts: %s',
   (kind) => {
@@ -161,6 +185,7 @@ function browserHistory(
 }
 
 const KILL = { kind: 'kill', from: 2_000, to: 2_100 } as const
+const AWAY = { kind: 'away', from: 2_000, to: 3_500 } as const
 
 const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegExp | undefined][] = [
   ['nothing in a history without faults', {}, undefined],
@@ -189,6 +214,16 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
     'a call that was lost without a crash',
     { audit: [REQUESTED, APPROVED, STARTED, LOST] },
     /no server/,
+  ],
+  [
+    'a call that was lost because the database was away',
+    { audit: [REQUESTED, APPROVED, STARTED, LOST], faults: [AWAY] },
+    /no server/,
+  ],
+  [
+    'nothing in a reply that a database interrupted that was away',
+    { ...stored(messagesWith('One.')), faults: [AWAY] },
+    undefined,
   ],
   [
     'a lost call that is shown as succeeded',

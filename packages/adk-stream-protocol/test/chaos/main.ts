@@ -1,11 +1,14 @@
 import { parseArgs } from 'node:util'
 
 import setUpTestRunFolder from '../../../../test/support/test-run-folder.ts'
+import { Plant } from '../faults/support/plants.ts'
 import { runChaos } from './support/run-chaos.ts'
 
 // `npm run chaos -- --minutes 20 --seed 7`: several real servers on one PostgreSQL, clients that change servers while they read, people
 // with the client library in their tabs, and random faults. Ends with code 1 if anything was lost or done twice, or if a tab does not
-// show what is stored. `--live`: the sockets of the pages have live sessions. `--voice`: the people also speak. `--calm`: only the networks of the people fail.
+// show what is stored. The sockets of the pages have live sessions, and every other person uses none. `--live`: all people also use
+// sockets. `--no-live`: sockets have no live sessions. `--voice`: the people also speak. `--calm`: only the networks of the people fail.
+// `--pressure 4`: four processes keep the machine busy. `--plant run-twice`: the servers have a fault that the run should find.
 
 const { values } = parseArgs({
   options: {
@@ -15,6 +18,9 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '6' },
     pages: { type: 'string', default: '4' },
     live: { type: 'boolean', default: false },
+    'no-live': { type: 'boolean', default: false },
+    pressure: { type: 'string', default: '0' },
+    plant: { type: 'string' },
     voice: { type: 'boolean', default: false },
     calm: { type: 'boolean', default: false },
     'keep-history': { type: 'boolean', default: false },
@@ -35,7 +41,9 @@ try {
     servers: Number(values.servers),
     clients: Number(values.clients),
     pages: Number(values.pages),
-    live: values.live || values.voice,
+    live: values.live || values.voice || (values['no-live'] ? false : 'some'),
+    pressure: Number(values.pressure),
+    plant: Plant.optional().parse(values.plant),
     voice: values.voice,
     ...(values.calm && { faults: [[]] }),
     everyMs: [500, 5_000],
@@ -47,9 +55,14 @@ try {
   if (violations.length === 0) print('The run has ended without a violation.')
   if (file !== undefined) print(`The history is in ${file}. Repeat with --seed ${seed}.`)
   process.exitCode = violations.length > 0 ? 1 : 0
+} catch (error) {
+  print(String(error))
+  process.exitCode = 2
 } finally {
   removeFolder?.()
 }
+// After a server has ended by itself, clients may still try to reach it.
+process.stdout.write('', () => process.exit())
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`)

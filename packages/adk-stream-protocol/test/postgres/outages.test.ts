@@ -57,14 +57,14 @@ test('[LG1020] servers whose database was away for two leases keep their calls, 
     await expect.poll(() => errors.length, PATIENCE).toBeGreaterThan(before[index] ?? 0)
   await leases.passUnwritten(2 * LEASE_MS)
 
-  second.cut()
+  second.comeBack()
   for (let sweep = 0; sweep < 3; sweep += 1) {
     const tick = await leases.readTick()
     await expect.poll(() => leases.readTick(), PATIENCE).not.toBe(tick)
   }
   for (const { approvalId } of asked)
     expect((await pair.store.approvals.get(approvalId))?.state.name).toBe('executing')
-  first.cut()
+  first.comeBack()
   gates.top_up.resolve()
   for (const { tool, approvalId, atTwo } of asked) {
     const history = async () => (await atTwo.approval(approvalId))?.history.map(({ type }) => type)

@@ -24,24 +24,26 @@ export interface PostgresProxy extends AsyncDisposable {
   dropAll(): void
   /** Ends the next connections when they are ready, as a server does that shuts down. */
   endNewConnections(count: number): void
-  /** Ends all connections. New ones work. */
+  /** Ends all connections. New ones work, unless the proxy is away. */
   cut(): void
-  /** Ends all connections, and refuses new ones until `cut`. */
+  /** Ends all connections, and refuses new ones until `comeBack`. */
   goAway(): void
+  comeBack(): void
 }
 
 export async function openProxy(url: string): Promise<PostgresProxy> {
   const target = new URL(url)
   const port = Number(target.port)
   const sockets = new Set<Socket>()
-  let drops: 'nothing' | 'answers' | 'all' | 'connections' = 'nothing'
+  let drops: 'nothing' | 'answers' | 'all' = 'nothing'
+  let isAway = false
   let [toEnd, ended] = [0, 0]
   const endAll = (): void => {
     for (const socket of sockets) socket.destroy()
     sockets.clear()
   }
   const server = createServer((client) => {
-    if (drops === 'connections') return void client.destroy()
+    if (isAway) return void client.destroy()
     const upstream = connect(port, target.hostname)
     for (const socket of [client, upstream]) {
       sockets.add(socket)
@@ -80,8 +82,11 @@ export async function openProxy(url: string): Promise<PostgresProxy> {
       endAll()
     },
     goAway: () => {
-      drops = 'connections'
+      isAway = true
       endAll()
+    },
+    comeBack: () => {
+      isAway = false
     },
     [Symbol.asyncDispose]: async () => {
       endAll()

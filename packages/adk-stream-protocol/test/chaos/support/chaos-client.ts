@@ -21,6 +21,8 @@ export interface ChaosClientOptions {
   readonly urls: () => readonly string[]
   /** Where people with pages say things. Default: they do not speak. */
   readonly utterances?: Utterances
+  /** Whether the tabs of the person use no sockets. Default false. */
+  readonly isHttp?: boolean
 }
 
 /** How long a client reads nothing before it tries another server. */

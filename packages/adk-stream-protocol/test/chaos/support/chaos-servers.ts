@@ -3,7 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RunningPostgres } from '../../../../../test/support/postgres-server.ts'
 import { bundleChildren, type Child, type Children } from '../../faults/support/children.ts'
 import { type Folder, makeFolder } from '../../faults/support/folder.ts'
+import type { Plant } from '../../faults/support/plants.ts'
 import { LIVE_MODEL } from '../../relay/support/live-pair.ts'
+import { defer } from '../../support/agents.ts'
 import { openProxy, type PostgresProxy } from '../../support/postgres-proxy.ts'
 import {
   type ChaosHistory,
@@ -15,6 +17,8 @@ import {
 } from './history.ts'
 import type { Random } from './random.ts'
 
+/** How long a process takes at most until it uses the database. */
+const START_MS = 10_000
 /** One hour. */
 const WRONG_CLOCK_MS = 3_600_000
 
@@ -37,6 +41,8 @@ export interface ChaosServersOptions {
   readonly modelUrl?: string | undefined
   /** Whether the live model speaks. */
   readonly isSpoken: boolean
+  /** A fault of the servers that the run should find. */
+  readonly plant: Plant | undefined
   readonly leaseMs: number
   readonly history: () => ChaosHistory
   readonly random: Random
@@ -48,8 +54,13 @@ export class ChaosServers implements AsyncDisposable {
   readonly #options: ChaosServersOptions
   readonly #children: Children
   readonly #servers: Server[] = []
+  /** All processes that have not ended. */
+  readonly #running = new Set<Child>()
   /** Processes that were asked to end. */
   readonly #leaving = new Set<Child>()
+  /** Processes that have not served yet. */
+  readonly #starting = new Set<Child>()
+  readonly #lost = defer()
   #isRestarting = false
   #isClosed = false
 
@@ -64,6 +75,11 @@ export class ChaosServers implements AsyncDisposable {
     const added = Array.from({ length: options.count }, (_, index) => servers.#add(index))
     await Promise.all(added)
     return servers
+  }
+
+  /** Resolves when a server has ended by itself. */
+  get lost(): Promise<void> {
+    return this.#lost.promise
   }
 
   get urls(): string[] {
@@ -82,19 +98,14 @@ export class ChaosServers implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
-    await Promise.all(
-      this.#servers.map(async ({ child, proxy }) => {
-        child.resume()
-        await child.kill()
-        await proxy[Symbol.asyncDispose]()
-      }),
-    )
-    for (const child of this.#leaving) await child.kill()
+    for (const child of this.#running) child.resume()
+    await Promise.all([...this.#running].map((child) => child.kill()))
+    for (const { proxy } of this.#servers) await proxy[Symbol.asyncDispose]()
     await this.folder[Symbol.asyncDispose]()
   }
 
   async #add(index: number): Promise<void> {
-    const { postgres, leaseMs, modelUrl, isSpoken } = this.#options
+    const { postgres, leaseMs, modelUrl, isSpoken, plant } = this.#options
     const proxy = await openProxy(postgres.url)
     const name = `server-${index + 1}`
     const env = {
@@ -104,6 +115,9 @@ export class ChaosServers implements AsyncDisposable {
       // As in production: after this time, a request fails.
       BUSY_TIMEOUT_MS: '5000',
       TOOL_MS: '100',
+      // So that faults fall into running payments.
+      LONG_TOOL_MS: '2000-5000',
+      ...(plant !== undefined && { PLANT: plant }),
       CHAOS_TOOLS: 'yes',
       REPORT_STALLS: String(leaseMs / 4),
       ...(modelUrl !== undefined && { MODEL_URL: modelUrl, LIVE_MODEL }),
@@ -114,12 +128,37 @@ export class ChaosServers implements AsyncDisposable {
     const child = this.#start(name, env)
     const server: Server = { name, proxy, env, child, url: undefined, isFaulty: false }
     this.#servers.push(server)
-    server.url = await child.serve()
+    await this.#serve(server)
+  }
+
+  /** Lets the process of a server serve. One that cannot start because the database is away is started again, as in a deployment. */
+  async #serve(server: Server): Promise<void> {
+    for (;;) {
+      const { child } = server
+      try {
+        server.url = await child.serve()
+        this.#starting.delete(child)
+        return
+      } catch (error) {
+        if (this.#isClosed || !this.#isDatabaseAway()) throw error
+      }
+      await delay(500)
+      server.child = this.#start(server.name, server.env)
+    }
+  }
+
+  /** Whether the database is away, or was in the last seconds. */
+  #isDatabaseAway(): boolean {
+    const { faults } = this.#options.history()
+    const before = Date.now() - START_MS
+    return faults.some(({ kind, to }) => DATABASE_FAULTS.some((own) => own === kind) && to > before)
   }
 
   #start(name: string, env: Readonly<Record<string, string>>): Child {
     const { history } = this.#options
     const child = this.#children.start(this.folder, name, env)
+    this.#running.add(child)
+    this.#starting.add(child)
     child.onLine = (line) => {
       if (!line.startsWith('stalled ')) return
       const to = Date.now()
@@ -133,8 +172,11 @@ export class ChaosServers implements AsyncDisposable {
   /** Reports a process that ends by itself. */
   async #watch(child: Child, name: string): Promise<void> {
     const how = await child.ended
+    this.#running.delete(child)
     if (this.#isClosed || how === 'SIGKILL' || (how === 0 && this.#leaving.has(child))) return
+    if (this.#starting.delete(child) && this.#isDatabaseAway()) return
     this.#options.history().problems.push(`${name} ended by itself: ${how}`)
+    this.#lost.resolve()
   }
 
   async #disturbServer(kind: ServerFault): Promise<void> {
@@ -161,13 +203,13 @@ export class ChaosServers implements AsyncDisposable {
         await server.child.kill()
         await delay(random.between(0, 1_000))
         server.child = this.#start(server.name, server.env)
-        server.url = await server.child.serve()
+        await this.#serve(server)
         return
       case 'terminate': {
         // As in a rolling deployment: the new process serves before the old one leaves.
         const old = server.child
         server.child = this.#start(server.name, server.env)
-        server.url = await server.child.serve()
+        await this.#serve(server)
         this.#leaving.add(old)
         await old.terminate()
         this.#leaving.delete(old)
@@ -196,11 +238,19 @@ export class ChaosServers implements AsyncDisposable {
   async #disturbDatabase(kind: DatabaseFault): Promise<void> {
     if (this.#isRestarting) return
     this.#isRestarting = true
-    const { postgres, random } = this.#options
+    const { postgres, random, leaseMs } = this.#options
     const end = this.#record(kind)
     try {
       if (kind === 'end-connections') for (const { proxy } of this.#servers) proxy.cut()
-      else {
+      else if (kind === 'away') {
+        for (const { proxy } of this.#servers) proxy.goAway()
+        await delay(1.5 * leaseMs)
+        const returned = this.#servers.map(async ({ proxy }) => {
+          await delay(random.between(0, leaseMs / 4))
+          proxy.comeBack()
+        })
+        await Promise.all(returned)
+      } else {
         const mode = kind === 'restart-fast' ? 'fast' : 'immediate'
         await postgres.restart(mode, random.between(0, 500))
       }

@@ -80,7 +80,10 @@ function checkApproval(
   for (const { at, event } of records) {
     if (event.type !== 'lost') continue
     const from = Math.max(...started.filter((start) => start.at <= at).map((start) => start.at))
-    must(isDisrupted(history, from, at), 'lost, but no server crashed or stood still')
+    must(
+      isDisrupted(history, { from, to: at, by: isCrash }),
+      'lost, but no server crashed or stood still',
+    )
   }
   const effects = history.effects.filter(
     (effect) => effect.chatId === chatId && effect.key === toolCallId,
@@ -181,7 +184,7 @@ function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
     return found
   }
   if (reply && waitsForPage(history, turn, reply)) return found
-  const isDisturbed = isDisrupted(history, from, to)
+  const isDisturbed = isDisrupted(history, { from, to, by: mayInterrupt(history) })
   must(turn.stops || isDisturbed, `not whole, and nothing interrupted it: ${text}`)
   must(
     turn.stops || (reply && isMarked(reply)) || isDisturbed,
@@ -215,16 +218,29 @@ function comparable({ parts, ...message }: ChatMessage): unknown {
   return JSON.parse(JSON.stringify({ ...message, parts: called }))
 }
 
-/** Faults after which a call may be lost and a reply interrupted. Restarts of PostgreSQL count if they take half a lease. */
-function isDisrupted({ faults, leaseMs }: ChaosHistory, from: number, to: number): boolean {
-  return faults.some(
-    (fault) => isDisruptive(fault, leaseMs) && fault.from <= to && fault.to >= from - leaseMs,
-  )
+interface Disruption {
+  readonly from: number
+  readonly to: number
+  readonly by: (fault: RecordedFault) => boolean
 }
 
-function isDisruptive({ kind, from, to }: RecordedFault, leaseMs: number): boolean {
-  if (kind === 'kill' || kind === 'pause' || kind === 'stall') return true
-  return kind.startsWith('restart-') && to - from > leaseMs / 2
+/** Whether there was such a fault, in this time or at most a lease before. */
+function isDisrupted({ faults, leaseMs }: ChaosHistory, { from, to, by }: Disruption): boolean {
+  return faults.some((fault) => by(fault) && fault.from <= to && fault.to >= from - leaseMs)
+}
+
+/** Faults after which a call may be lost. However long the database is away, it is none of them. */
+function isCrash({ kind }: RecordedFault): boolean {
+  return kind === 'kill' || kind === 'pause' || kind === 'stall'
+}
+
+/** Faults after which a reply may be interrupted: also a database that is away for half a lease. */
+function mayInterrupt({ leaseMs }: ChaosHistory): (fault: RecordedFault) => boolean {
+  return (fault) => {
+    const { kind, from, to } = fault
+    const isAway = kind === 'away' || kind.startsWith('restart-')
+    return isCrash(fault) || (isAway && to - from > leaseMs / 2)
+  }
 }
 
 function groupBy<Item>(

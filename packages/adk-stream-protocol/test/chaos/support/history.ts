@@ -28,7 +28,13 @@ export const SERVER_FAULTS = [
   'lose-answers',
   'drop-all',
 ] as const
-export const DATABASE_FAULTS = ['restart-fast', 'restart-immediate', 'end-connections'] as const
+/** `away`: no server reaches the database for one and a half leases, and each one does again at another moment. */
+export const DATABASE_FAULTS = [
+  'restart-fast',
+  'restart-immediate',
+  'end-connections',
+  'away',
+] as const
 
 export type ServerFault = (typeof SERVER_FAULTS)[number]
 export type DatabaseFault = (typeof DATABASE_FAULTS)[number]

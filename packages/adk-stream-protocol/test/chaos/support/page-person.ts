@@ -78,7 +78,13 @@ export class PagePerson {
   async #open(): Promise<PageTab> {
     const { name: user, random } = this.#options
     const isSpoken = this.#options.utterances !== undefined
-    const shared = { isSpoken, locks: this.#locks, tools: (tab: PageTab) => this.#tools(tab) }
+    const isHttp = this.#options.isHttp === true
+    const shared = {
+      isSpoken,
+      isHttp,
+      locks: this.#locks,
+      tools: (tab: PageTab) => this.#tools(tab),
+    }
     const page = { user, url: this.#url, random, log: this.#log, ...shared }
     const until = Date.now() + PATIENCE_MS
     for (;;)

@@ -49,6 +49,8 @@ interface TabOptions {
   readonly random: Random
   /** Whether the person speaks in the tab. */
   readonly isSpoken: boolean
+  /** Whether the tab uses no socket. */
+  readonly isHttp: boolean
   /** The locks of the browser. */
   readonly locks: FakeLocks
   readonly tools: (tab: PageTab) => BrowserTools
@@ -72,12 +74,12 @@ export class PageTab {
   #isClosed = false
 
   private constructor(
-    { chatId, user, url, random, log, tools, isSpoken }: TabOptions,
+    { chatId, user, url, random, log, tools, isSpoken, isHttp }: TabOptions,
     locks: PageLocks,
     { api, messages }: { readonly api: AdkApi; readonly messages: AdkUIMessage[] },
   ) {
     const version = random.pick(versions)
-    const isSocket = isSpoken || random.chance(0.5)
+    const isSocket = isSpoken || (random.chance(0.5) && !isHttp)
     this.#name = `${version.name} over ${isSocket ? 'a socket' : 'HTTP'}`
     this.#log = log
     this.#api = api

@@ -10,6 +10,7 @@ import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
 import { openJumpingStore } from './jumping-store.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
+import { EXIT_MS, Plant, plantInStore, repeatSometimes } from './plants.ts'
 import { pageTools } from './page-tools.ts'
 import { chargeTool, openPaymentServer, paymentTool } from './payment-server.ts'
 
@@ -29,7 +30,9 @@ import { chargeTool, openPaymentServer, paymentTool } from './payment-server.ts'
  * - `DATABASE_URL`: the PostgreSQL database to use instead of the SQLite file
  * - `CLOCK_OFFSET_MS`: the error of the clock of the process
  * - `REPORT_STALLS`: print when the event loop did not run for this many ms
- * - `TOOL_MS`: delays before and after the effect of a tool, each up to this long
+ * - `TOOL_MS`: delays before and after the effect of a tool, each up to this long. `LONG_TOOL_MS`: some delays are of this length, such as
+ *   `2000-5000`
+ * - `PLANT`: a fault that the tests should find, see `plants.ts`
  * - `MODEL_URL`, `LIVE_MODEL`: the emulator to use, and the live model. `LIVE_SPOKEN`: the live model speaks
  * - `MCP_URL`: an MCP server whose tools the agent has, and which may ask people
  * - `A2A_CARD`: a remote agent to which the agent can transfer
@@ -55,8 +58,22 @@ const SLOW_MS = 1_500
 
 const toolMs = Number(process.env['TOOL_MS'] ?? 0)
 
+const [longToolMs = 0, longestToolMs = 0] = (process.env['LONG_TOOL_MS'] ?? '')
+  .split('-')
+  .map(Number)
+/** How many of the tools take long. */
+const LONG_SHARE = 0.3
+
+/** Returns how long a tool takes before or after its effect. */
+function chooseToolMs(): number {
+  return longToolMs > 0 && Math.random() < LONG_SHARE
+    ? longToolMs + Math.random() * (longestToolMs - longToolMs)
+    : Math.random() * toolMs
+}
+
 async function reached(moment: string, chatId: string): Promise<void> {
-  if (toolMs > 0 && moment.endsWith(' effect')) await delay(Math.random() * toolMs)
+  if (plant === 'run-twice' && moment === 'after effect') repeatSometimes(effects, chatId)
+  if (toolMs > 0 && moment.endsWith(' effect')) await delay(chooseToolMs())
   const [victim, at] = chatId.split('.')
   if (victim === 'slow' && moment === 'before effect') {
     report(`running ${chatId}`)
@@ -104,12 +121,12 @@ report('ready')
 await input.next()
 const connectionString = process.env['DATABASE_URL']
 const busyTimeoutMs = Number(process.env['BUSY_TIMEOUT_MS'] ?? 60_000)
-const store = hookStore(
+const plant = Plant.optional().parse(process.env['PLANT'])
+const opened =
   connectionString === undefined
     ? await openJumpingStore(database)
-    : await openPostgresStore({ connectionString, schema: 'public', busyTimeoutMs }),
-  reached,
-)
+    : await openPostgresStore({ connectionString, schema: 'public', busyTimeoutMs })
+const store = hookStore(plant === undefined ? opened : plantInStore(opened, plant), reached)
 const modelUrl = process.env['MODEL_URL']
 const leaseMs = Number(process.env['LEASE_MS'] ?? 60_000)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
@@ -156,6 +173,7 @@ const paymentServer = await openPaymentServer({
   limits: { leaseMs, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },
 })
 report(paymentServer.url)
+if (plant === 'exit') setTimeout(() => process.exit(1), EXIT_MS)
 void terminated.then(async () => {
   await paymentServer.bridge.close()
   await store.close()
