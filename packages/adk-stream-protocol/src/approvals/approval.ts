@@ -66,6 +66,8 @@ export interface ApprovalTerms {
   readonly userText?: string
   /** Whether a short reply in the chat decides the call. */
   readonly acceptsReplies?: true
+  /** Whether the arguments fitted the schema of the tool when the call was made. The policy does not set it. */
+  readonly fitsSchema?: true
   /** What the MCP server claimed about the tool when the call was made. Absent for other tools. */
   readonly claims?: ToolClaims
   /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. The policy does not set it. */

@@ -26,6 +26,14 @@ export function readArgumentsSchema(tool: BaseTool): z.ZodType | undefined {
   }
 }
 
+/** Whether arguments fit the schema of a tool. Returns undefined if they cannot be checked. */
+export function fitsSchema(
+  tool: BaseTool,
+  args: Readonly<Record<string, unknown>>,
+): boolean | undefined {
+  return readArgumentsSchema(tool)?.safeParse(args).success
+}
+
 /**
  * Returns the JSON Schema of the arguments of a tool, for a form that edits them. Returns undefined if the arguments
  * cannot be edited.

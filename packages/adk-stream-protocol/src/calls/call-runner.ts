@@ -28,6 +28,7 @@ import {
 import { findLateSignIn, pauseForSignIn, storeSignInEnding } from './late-sign-ins.ts'
 import type { CallEffect, CallEvent } from './next-call.ts'
 import { nextCall } from './next-call.ts'
+import { cancelIfOutdated } from './outdated-calls.ts'
 import { toAnswerOutcome } from './question-terms.ts'
 import type { CallOutcome, ToolErrors } from './run-call.ts'
 import { runCall } from './run-call.ts'
@@ -98,7 +99,8 @@ export class CallRunner {
   }
 
   /** Claims an approved call and starts it without waiting for its end. Returns false if the ledger refuses the claim. */
-  async startAtDecision(call: ToolCall, approval: Approval): Promise<boolean> {
+  async startAtDecision(call: ToolCall, given: Approval): Promise<boolean> {
+    const approval = await cancelIfOutdated(this.#ledger, given, call.tool)
     const claimed = await this.#ledger.claim(approval.id, toClaim(call))
     if (isRefusal(claimed)) return false
     this.start(call, claimed)
@@ -125,16 +127,17 @@ export class CallRunner {
     const { toolContext } = call
     const toolCallId = toolContext.functionCallId ?? ''
     const chat = chatOf(toolContext.invocationContext.session)
-    const approval = await this.#ledger.findByCall(chat, toolCallId)
-    if (!approval) return APPROVAL_UNAVAILABLE
-    const started = this.#started.get(approval.id)
+    const found = await this.#ledger.findByCall(chat, toolCallId)
+    if (!found) return APPROVAL_UNAVAILABLE
+    const started = this.#started.get(found.id)
     if (started) {
-      this.#started.delete(approval.id)
+      this.#started.delete(found.id)
       run.decided.set(toolCallId, started.note)
       const outcome = await this.#orMarkLost(started.outcome, run)
       mergeContext(toolContext, started.toolContext)
       return takeResponse(run, toolCallId, outcome)
     }
+    const approval = await cancelIfOutdated(this.#ledger, found, call.tool)
     const asked = { name: 'asked', approvalId: approval.id } as const
     let [state, [effect]] = nextCall(asked, { type: 'resumed', approval })
     while (effect?.type === 'claim')

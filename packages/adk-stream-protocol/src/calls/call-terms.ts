@@ -13,6 +13,7 @@ import { readAnnotations } from '../approvals/approval.ts'
 import { isCompletable } from '../approvals/deciders.ts'
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
+import { fitsSchema } from './arguments-schema.ts'
 import { isInputTool, readInputRequest, toInputTerms } from './question-terms.ts'
 import { isRecord } from '../protocol/guards.ts'
 
@@ -134,7 +135,7 @@ async function resolve(
   // The terms stay: other ones would let fewer people approve than the policy wants. One person answers a question.
   if (terms && !isInputTool(tool) && !isCompletable(terms.chain))
     defaults.onError(new NeverApprovedError(tool.name))
-  return terms
+  return terms && (fitsSchema(tool, toolArgs) ? { ...terms, fitsSchema: true } : terms)
 }
 
 /** The terms of a call need more different people than they name. */

@@ -14,6 +14,7 @@ import { toClaim } from '../calls/approved-call.ts'
 import { asBrowserTool, BROWSER_TIMED_OUT, toBrowserResponse } from '../calls/browser-tool.ts'
 import { withUserText } from '../calls/call-terms.ts'
 import { findLateSignIn, toSignInCallId } from '../calls/late-sign-ins.ts'
+import { cancelIfOutdated } from '../calls/outdated-calls.ts'
 import type { CallEffect } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import type { Pause } from '../calls/run-state.ts'
@@ -67,6 +68,8 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
       return
     }
     case 'claim': {
+      const approval = await ledger.get(effect.approvalId)
+      if (approval) await cancelIfOutdated(ledger, approval, call.tool)
       const claimed = await ledger.claim(effect.approvalId, toClaim(call))
       return isRefusal(claimed)
         ? live.calls.advance(call, {

@@ -54,6 +54,42 @@ test.each([[[]], [['desk']], [['agency', 'desk']]] as const)(
   },
 )
 
+test('[AP1046] a call that another person approves runs with the sign-in of the owner of the chat', async () => {
+  await using bridge = await SignInBridge.open({
+    approvals: {
+      read_mail: ({ args }) =>
+        args['provider'] !== undefined && { deciders: { principals: ['mari'] } },
+    },
+  })
+  const [hanako, mari] = [bridge.person(), bridge.person('mari')]
+  // Both have a credential at the provider.
+  for (const person of [hanako, mari]) {
+    await person.say(readMail())
+    expect((await person.signIn(await person.untilAsked())).status).toBe(200)
+    await person.untilSaid('Done.')
+  }
+  expect(bridge.tokens).toHaveLength(2)
+  await hanako.say(readMail('example'))
+  const [asked] = await mari.questions()
+  const decided = await mari.request('POST', `/approvals/${asked?.id}`, { approved: true })
+  expect(decided.status).toBe(200)
+  await expect.poll(() => bridge.tokens).toHaveLength(3)
+  expect(bridge.tokens[2]).toBe(bridge.tokens[0])
+
+  // Without a credential, the owner is asked for the sign-in, and the credential of the approver is not used.
+  const taro = bridge.person('taro')
+  await taro.say(readMail('example'))
+  const [waiting] = await mari.questions()
+  await mari.request('POST', `/approvals/${waiting?.id}`, { approved: true })
+  const signIn = await taro.untilAsked()
+  expect(await mari.questions()).toEqual([])
+  expect((await mari.request('POST', `/sign-ins/${signIn}`, {})).status).toBe(404)
+  expect(bridge.tokens).toHaveLength(3)
+  expect((await taro.signIn(signIn)).status).toBe(200)
+  await expect.poll(() => bridge.tokens).toHaveLength(4)
+  expect(bridge.tokens.slice(0, 3)).not.toContain(bridge.tokens[3])
+})
+
 test('[AP502] an approved call whose sign-in is declined does not run, and nobody is asked again', async () => {
   await using bridge = await SignInBridge.open({ requireConfirmation: true })
   const hanako = bridge.person()

@@ -6,6 +6,7 @@ import type { Decider } from '../../../approvals/deciders.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { isCompletedBy } from '../../../approvals/next-approval.ts'
+import { cancelIfOutdated } from '../../../calls/outdated-calls.ts'
 import { isElicitation } from '../../../calls/question-terms.ts'
 import type { NamedApproval } from '../../../protocol/bidi-events.ts'
 import { createAwaitingApprovalError, readToolResult } from '../../../protocol/bidi-events.ts'
@@ -276,11 +277,27 @@ export class ApprovalDecisions {
     await backend.agents.of(approval.chat)
     const refusal = await checkApproved(backend, approval, { sent, by, limits })
     if (refusal) return toRecorded(refusal)
+    if (sent.approved && !sent.editedArgs) {
+      const outdated = await this.#cancelIfOutdated(backend, approval)
+      if (outdated) return toRecorded(outdated)
+    }
     const decision = toDecision(given, by)
     const checked = await checkPreview(backend, approval, { decision, digest: sent.preview })
     if (isRefusal(checked)) return toRecorded(checked)
     const seen = checked.seen && { preview: checked.seen }
     return this.#decide(backend.ledger, { approval, resumes }, { ...decision, ...seen })
+  }
+
+  /** AP1045: cancels a call that its tool would not accept any more, and lets the agent continue without it. */
+  async #cancelIfOutdated(backend: Backend, approval: Approval): Promise<Refusal | undefined> {
+    const { chat, toolName, terms } = approval
+    // The list of an MCP server takes time, and may fail: its calls are checked when they are claimed.
+    if (!terms.fitsSchema || terms.claims) return undefined
+    const tool = await backend.findTool(chat, toolName)
+    const current = tool && (await cancelIfOutdated(backend.ledger, approval, tool))
+    if (!current || current.state.name === approval.state.name) return undefined
+    this.#options.resume(current)
+    return { refused: 'cancelled' }
   }
 
   /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */

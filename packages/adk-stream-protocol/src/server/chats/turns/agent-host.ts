@@ -37,6 +37,7 @@ import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import type { ApprovalPlugin } from '../../../calls/approval-plugin.ts'
 import { prepareCall, toClaim } from '../../../calls/approved-call.ts'
+import { isOutdated } from '../../../calls/outdated-calls.ts'
 import { REMOTE_CALL, findWaitingTasks } from '../../../calls/remote-questions.ts'
 import { cancelTasks } from '../../../calls/remote-runs.ts'
 import type { RunCause, RunState } from '../../../calls/run-state.ts'
@@ -235,7 +236,9 @@ export class AgentHost {
   ): Promise<Approval | Refusal> {
     const { runner, gate } = await this.#find(approval.chat)
     const call = await this.#prepareCall(approval, runner, signal)
-    if (!call) return this.#ledger.decide(approval.id, decision, approval)
+    // A call that is outdated is cancelled when ADK resumes it.
+    if (!call || isOutdated(approval, call.tool, decision.editedArgs))
+      return this.#ledger.decide(approval.id, decision, approval)
     const result = await this.#ledger.decideAndClaim(approval, decision, toClaim(call))
     if (isRefusal(result)) return result
     if (result.claimed) gate.runner.start(call, result.claimed)
