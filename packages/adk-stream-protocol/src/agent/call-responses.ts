@@ -42,7 +42,7 @@ export function describeRefusedRequest({ refused }: Refusal): { readonly error: 
   return {
     error:
       refused === 'mismatch'
-        ? 'Not run: an earlier call in this conversation has the same id but a different tool or different arguments. Repeat the call with a new id.'
+        ? 'Not run: an earlier call in this conversation has the same id, and the id of a call can be approved only once. Make a new call if it is still needed.'
         : 'Not run: too many calls are waiting for approval. Wait until some of them are decided.',
   }
 }

@@ -124,12 +124,14 @@ async function requestApproval(
     deadlineMs,
     ...(live && { live: true }),
   })
-  if (!isRefusal(requested)) {
+  // A call that repeats the id of an earlier one is not that call, even with the same arguments.
+  if (!isRefusal(requested) && requested.id === functionCall.id) {
     const root = run.nested?.root.run ?? run
     root.requested.add(requested.id)
     return requested
   }
-  const refused = { type: 'request-refused', refusal: requested } as const
+  const refusal = isRefusal(requested) ? requested : ({ refused: 'mismatch' } as const)
+  const refused = { type: 'request-refused', refusal } as const
   const [, [effect]] = nextCall({ name: 'requested' }, refused)
   if (effect?.type === 'settle')
     run.results.set(original.id, { name: original.name, response: effect.response })

@@ -1,4 +1,3 @@
-import { BaseLlm, type LlmRequest } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { adkApi } from '../../src/client/index.ts'
@@ -188,44 +187,4 @@ test('[AP141] the inbox is read in pages, oldest first, with the approvals of th
     'approval-3',
   ])
   await store.close()
-})
-
-/** A model that calls the same tool with other arguments each time, always under one id. */
-class RepeatingModel extends BaseLlm {
-  readonly prompts: string[] = []
-
-  constructor() {
-    super({ model: 'repeating' })
-  }
-
-  override async *generateContentAsync(request: LlmRequest) {
-    const last = JSON.stringify(request.contents.at(-1))
-    this.prompts.push(last)
-    const amount = this.prompts.length
-    const isRequest = last.includes('Pay')
-    const call = { functionCall: { id: 'call-1', name: 'pay', args: { amount } } }
-    yield { content: { role: 'model', parts: [isRequest ? call : { text: 'Done.' }] } }
-  }
-
-  override connect(): Promise<never> {
-    return Promise.reject(new Error('not live'))
-  }
-}
-
-test('[AP143] a call whose id was used before gets an error that says so, and does not run', async () => {
-  const model = new RepeatingModel()
-  const paid: unknown[] = []
-  const pay = tool('pay', (args) => paid.push(args))
-  await using server = await serve({
-    agent: () => assistant(model, { tools: [pay] }),
-    approvals: { pay: true },
-    authenticate: () => ({ id: 'hanako' }),
-  })
-  const browser = server.browser()
-  expect(await (await browser.say('Pay one')).text()).toContain('tool-approval-request')
-  const again = await (await browser.say('Pay two')).text()
-  expect(again).not.toContain('tool-approval-request')
-  expect(again).toContain('has the same id')
-  expect(JSON.stringify(model.prompts)).not.toContain('too many')
-  expect(paid).toEqual([])
 })

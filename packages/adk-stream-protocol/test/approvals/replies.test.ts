@@ -372,7 +372,7 @@ test('[AP514] a policy that accepts replies to a severe call, or where several p
     '`approvals.process_payment.acceptReplies` is not possible with severity `high`',
   )
   await expect(
-    open({ process_payment: { acceptReplies: true, approvers: 2, roles: ['lead'] } }),
+    open({ process_payment: { acceptReplies: true, approvers: 2, deciders: { roles: ['lead'] } } }),
   ).rejects.toThrow('is not possible if several people decide')
   const two = { chain: [{ principals: ['hanako'] }, { principals: ['taro'] }] }
   await expect(open({ process_payment: { acceptReplies: true, ...two } })).rejects.toThrow(
