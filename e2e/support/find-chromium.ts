@@ -59,34 +59,31 @@ const SHELL = '/usr/lib/chromium/chromium-headless-shell'
 
 /** Lists where Chrome, Chromium and Edge are installed, the preferred one first. */
 function listExecutables({ platform, env }: Machine): string[] {
-  switch (platform) {
-    case 'darwin':
-      return ['', env['HOME'] ?? ''].flatMap((home) =>
-        ['Google Chrome', 'Chromium', 'Microsoft Edge'].map(
-          (name) => `${home}/Applications/${name}.app/Contents/MacOS/${name}`,
-        ),
-      )
-    case 'win32':
-      return [
-        ['Google', 'Chrome', 'Application', 'chrome.exe'],
-        ['Chromium', 'Application', 'chrome.exe'],
-        ['Microsoft', 'Edge', 'Application', 'msedge.exe'],
-      ].flatMap((program) =>
-        ['ProgramFiles', 'ProgramFiles(x86)', 'LOCALAPPDATA'].flatMap((name) => {
-          const folder = env[name]
-          return folder === undefined ? [] : [path.win32.join(folder, ...program)]
-        }),
-      )
-    default:
-      return [
-        SHELL,
-        '/usr/bin/chromium',
-        '/usr/bin/chromium-browser',
-        '/usr/bin/google-chrome',
-        '/usr/bin/microsoft-edge',
-        '/snap/bin/chromium',
-      ]
-  }
+  if (platform === 'darwin')
+    return ['', env['HOME'] ?? ''].flatMap((home) =>
+      ['Google Chrome', 'Chromium', 'Microsoft Edge'].map(
+        (name) => `${home}/Applications/${name}.app/Contents/MacOS/${name}`,
+      ),
+    )
+  if (platform === 'win32')
+    return [
+      ['Google', 'Chrome', 'Application', 'chrome.exe'],
+      ['Chromium', 'Application', 'chrome.exe'],
+      ['Microsoft', 'Edge', 'Application', 'msedge.exe'],
+    ].flatMap((program) =>
+      ['ProgramFiles', 'ProgramFiles(x86)', 'LOCALAPPDATA'].flatMap((name) => {
+        const folder = env[name]
+        return folder === undefined ? [] : [path.win32.join(folder, ...program)]
+      }),
+    )
+  return [
+    SHELL,
+    '/usr/bin/chromium',
+    '/usr/bin/chromium-browser',
+    '/usr/bin/google-chrome',
+    '/usr/bin/microsoft-edge',
+    '/snap/bin/chromium',
+  ]
 }
 
 /** Installs Debian's headless shell if npm has no Chromium for this platform and the process is root. Falls back to an installed Chromium. */

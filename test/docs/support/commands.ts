@@ -46,7 +46,9 @@ export function splitCommands({ text }: Pick<Block, 'text'>): string[][] {
 function checkNpm([verb = '', ...words]: readonly string[]): string | undefined {
   if (verb === 'ci' || verb === 'init' || verb === 'pkg') return undefined
   if (verb === 'install') {
-    const missing = words.filter((word) => !word.startsWith('-') && !isKnown(word))
+    // Without the version: `@scope/name@1`.
+    const packages = words.map((word) => word.replace(/(?<=.)@[^@/]+$/, ''))
+    const missing = packages.filter((name) => !name.startsWith('-') && !isKnown(name))
     return missing.length > 0 ? `no such package: ${missing.join(', ')}` : undefined
   }
   const script = verb === 'run' ? (words[0] ?? '') : verb
