@@ -130,8 +130,9 @@ describe.each(testModes('sse'))('%s', (mode) => {
       'Send $50 to Alice',
       { mode },
     )
-    const payment = card('Alice')
-    const approve = payment.getByRole('button', { name: 'Approve with these changes' })
+    // Its name follows the edits.
+    const payment = page.locator('[data-tool=process_payment]')
+    const approve = payment.getByRole('button', { name: /^Approve/ })
     await payment.getByRole('button', { name: 'Edit…' }).click()
     await payment.getByLabel('Amount').fill('')
     await approve.click()

@@ -30,7 +30,7 @@ test('[DM34] the preview shows the balance before and after, in the language of 
   const small = { amount: 50, recipient: 'Alice', description: 'Lunch' }
   expect(await preview(small)).toEqual({
     action: '$50.00',
-    amount: { value: 50, currency: 'USD', available: 1000 },
+    amount: { value: 50, currency: 'USD', available: 1000, aloneUpTo: 500 },
     changes: [{ label: 'Balance', before: '$1,000.00', after: '$950.00' }],
     lines: [{ label: 'For', value: 'Lunch' }],
   })

@@ -35,6 +35,7 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
           previewPayment(shown, await wallets.balance(principalId), {
             language: languages.of(reader, principalId),
             isOwner: reader === principalId,
+            aloneUpTo: ONE_PERSON_UP_TO,
           }),
         receipt: (output, { args: ran, reader }) =>
           describeReceipt(ran, output, { language: languages.of(reader, principalId) }),

@@ -10,6 +10,8 @@ interface Reader {
   readonly language: Language
   /** Whether the wallet belongs to the reader. */
   readonly isOwner: boolean
+  /** Up to which amount one person decides. */
+  readonly aloneUpTo: number
 }
 
 // The model may send anything. A call with invalid arguments still needs approval, and the tool rejects it.
@@ -24,7 +26,7 @@ const Payment = z.object({
 export function previewPayment(
   args: unknown,
   balance: Cents,
-  { language, isOwner }: Reader,
+  { language, isOwner, aloneUpTo }: Reader,
 ): Preview {
   const labels = LABELS[language]
   const { amount, recipient, currency: written, description } = Payment.parse(args)
@@ -37,7 +39,7 @@ export function previewPayment(
     action: formatMoney(amount, currency, language),
     ...(cents !== undefined &&
       currency === 'USD' && {
-        amount: { value: fromCents(cents), currency, available: fromCents(balance) },
+        amount: { value: fromCents(cents), currency, available: fromCents(balance), aloneUpTo },
       }),
     ...(blocked === undefined
       ? {

@@ -42,6 +42,7 @@ export const PolicyPreview = z.strictObject({
       value: z.number(),
       currency: z.string().regex(/^[A-Z]{3}$/, 'Expected an ISO code such as USD'),
       available: z.number().optional(),
+      aloneUpTo: z.number().optional(),
     })
     .optional(),
 }) satisfies z.ZodType<Preview>

@@ -54,6 +54,8 @@ export interface PreviewAmount {
   readonly currency: string
   /** How much there is to spend. */
   readonly available?: number | undefined
+  /** Up to which amount the reader can approve an edited call alone. The form that edits the call says so. */
+  readonly aloneUpTo?: number | undefined
 }
 
 /** A preview as it was shown. A decision names it by its digest. */
@@ -79,6 +81,7 @@ const PREVIEW = {
       value: isNumber,
       currency: isString,
       available: optional(isNumber),
+      aloneUpTo: optional(isNumber),
     }),
   ),
 }

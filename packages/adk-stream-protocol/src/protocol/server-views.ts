@@ -344,6 +344,21 @@ export const isApprovalNow = isObjectOf<{ readonly approval: PendingApproval }>(
   approval: isPendingApproval,
 })
 
+/** What a pending call would do with edited arguments. */
+export interface EditPreview {
+  /** Whether the policy gives previews. Without `preview`, it cannot be made now. */
+  readonly hasPreview?: boolean | undefined
+  readonly preview?: ShownPreview | undefined
+  /** The severity of the edited call. */
+  readonly severity?: PendingApproval['severity']
+}
+
+export const isEditPreview = isObjectOf<EditPreview>({
+  hasPreview: optional(isBoolean),
+  preview: optional(isShownPreview),
+  severity: optional(isOneOf('low', 'medium', 'high')),
+})
+
 /**
  * A link with which another person can decide an approval once.
  *

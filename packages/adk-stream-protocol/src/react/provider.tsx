@@ -57,8 +57,11 @@ export interface AdkProviderProps extends AdkRenderers {
   readonly locale?: 'en' | 'ja' | undefined
   /** Your own labels, which replace those of `locale`. To change a few, spread a built-in set: `{ ...en, … }`. */
   readonly labels?: AdkLabels | undefined
-  /** Begins sign-ins, for tools that need the account of the person. Pass your `AdkApi`. Default: people can only decline. */
-  readonly api?: SignInApi | undefined
+  /**
+   * Begins sign-ins, for tools that need the account of the person, and reads what an edited call would do. Pass your `AdkApi`. Default:
+   * people can only decline a sign-in, and the card shows no preview of an edited call.
+   */
+  readonly api?: CardApi | undefined
   /** The time at which countdowns stand, in ms since 1970, for a recorded conversation. Default: they run with the clock. */
   readonly time?: number | undefined
   /**
@@ -69,8 +72,8 @@ export interface AdkProviderProps extends AdkRenderers {
   readonly children: ReactNode
 }
 
-/** The part of `AdkApi` that begins sign-ins. */
-type SignInApi = Pick<AdkApi, 'signIn'>
+/** The part of `AdkApi` that the cards use. */
+type CardApi = Pick<AdkApi, 'signIn'> & Partial<Pick<AdkApi, 'previewEdit'>>
 
 interface AdkSettings
   extends AdkRenderers, Pick<AdkProviderProps, 'api' | 'time' | 'shareApproval'> {
@@ -120,6 +123,22 @@ export function useCallDescription(
     description: own ?? labels.tool.describe(toolName),
     isDescribed: own !== undefined,
   }
+}
+
+/** Like `useCallDescription`, for a call that a person may have edited. Its default headline says nothing about the arguments. */
+export function useEditedDescription(
+  {
+    name,
+    title,
+    isEdited,
+  }: { readonly name: string; readonly title: string; readonly isEdited: boolean },
+  args: Arguments,
+  call: Parameters<typeof useCallDescription>[2],
+): ReturnType<typeof useCallDescription> {
+  const { approval } = useAdkLabels()
+  const described = useCallDescription(name, args, call)
+  const isUnknown = isEdited && !described.isDescribed
+  return isUnknown ? { ...described, description: approval.editedCall(title) } : described
 }
 
 /** Returns a function that describes pending calls in one line of plain text, with values that could mislead in quotation marks. */

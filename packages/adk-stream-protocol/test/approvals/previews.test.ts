@@ -273,6 +273,76 @@ test('[AP365] a function of the policy that takes too long counts as failed', as
   expect(vi.getTimerCount()).toBe(0)
 })
 
+/** Asks what a call would do with other arguments. */
+async function previewEdit(page: Page, id: string, args: object) {
+  const response = await page.fetch(`http://page/approvals/${id}/preview`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ args }),
+  })
+  // The assertions check its form.
+  const body = (await response.json()) as { preview?: ShownPreview; error?: { code: string } }
+  return { status: response.status, code: body.error?.code, body }
+}
+
+test('[AP1101] the server previews a call with edited arguments, and the approval names that preview', async () => {
+  const { testBridge, page, wallet, id } = await openAsked({
+    policy: (balance) => ({
+      process_payment: ({ args: { amount } }) => ({
+        ...(previewing(balance)['process_payment' as never] as object),
+        severity: Number(amount) > 100 ? 'high' : 'low',
+      }),
+    }),
+  })
+  await using _ = testBridge
+  const edited = { amount: 480, recipient: 'Mallory' }
+  const { status, body } = await previewEdit(page, id, edited)
+  expect(status).toBe(200)
+  expect(body).toMatchObject({
+    hasPreview: true,
+    severity: 'high',
+    preview: { headline: 'Send $480 for hanako', changes: [{ before: '1000', after: '520' }] },
+  })
+  const { digest } = body.preview ?? raise()
+  wallet.pay({ amount: 1, recipient: 'Ann' })
+  const changed = await page.decide(id, { approved: true, args: edited, preview: digest })
+  expect(changed.body.error?.code).toBe('preview-changed')
+  const again = await previewEdit(page, id, edited)
+  const preview = again.body.preview?.digest
+  expect((await page.decide(id, { approved: true, args: edited, preview })).status).toBe(200)
+  const { history } = await page.approval(id)
+  expect(history).toContainEqual(expect.objectContaining({ preview: again.body.preview }))
+  await vi.waitFor(() => expect(wallet.balance).toBe(519))
+  expect(await previewEdit(page, id, edited)).toMatchObject({
+    status: 409,
+    code: 'approval-decided',
+  })
+})
+
+test('[AP1101] the preview of an edit is refused for the same reasons as the edit', async () => {
+  const { testBridge, page, id } = await openAsked({
+    policy: () => ({
+      process_payment: ({ args: { amount }, chat: { principalId } }) => ({
+        chain: [
+          { principals: [principalId] },
+          ...(Number(amount) > 500 ? [{ roles: ['manager'] }] : []),
+        ],
+      }),
+    }),
+  })
+  await using _ = testBridge
+  const codes = async (args: object, reader = page) => (await previewEdit(reader, id, args)).code
+  expect(await previewEdit(page, id, { amount: 500, recipient: 'Bob' })).toMatchObject({
+    status: 200,
+    body: {},
+  })
+  expect(await codes({ amount: 501, recipient: 'Bob' })).toBe('not-editable')
+  expect(await codes({ amount: 'all', recipient: 'Bob' })).toBe('bad-request')
+  expect(await codes({ amount: 5, recipient: 'Bob' }, testBridge.page('mari'))).toBe(
+    'unknown-approval',
+  )
+})
+
 test('[AP366] a call that would fail cannot be approved, as shown or as edited', async () => {
   const { testBridge, page, wallet, id } = await openAsked()
   await using _ = testBridge

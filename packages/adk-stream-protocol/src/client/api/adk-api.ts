@@ -6,12 +6,14 @@ import {
   type ApprovalRecord,
   type PendingApproval,
   type CreatedLink,
+  type EditPreview,
   type LinkedApproval,
   isApprovalNow,
   isApprovalPage,
   isApprovalWithHistory,
   isChatList,
   isCreatedLink,
+  isEditPreview,
   isLinkDecided,
   isLinkedApproval,
   isOpenedLink,
@@ -172,6 +174,19 @@ export class AdkApi {
     approvalId: string,
   ): Promise<{ approval: PendingApproval; history: ApprovalRecord[] }> {
     return this.#http.read(approvalPath(approvalId), isApprovalWithHistory)
+  }
+
+  /**
+   * Reads what a pending call would do with edited arguments. Rejects if these arguments cannot be approved: `bad-request` if they do not
+   * fit the tool, `not-editable` if another person must approve them too.
+   */
+  previewEdit(
+    approvalId: string,
+    args: Readonly<Record<string, unknown>>,
+    signal?: AbortSignal,
+  ): Promise<EditPreview> {
+    const request = { method: 'POST' as const, body: { args }, signal }
+    return this.#http.read(approvalPath(approvalId, 'preview'), isEditPreview, request)
   }
 
   /** Decides an approval. Resolves with its new state. */

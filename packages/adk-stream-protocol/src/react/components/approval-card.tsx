@@ -1,7 +1,7 @@
 import { useState } from 'react'
 
 import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
-import { useAdkLabels, useCallDescription } from '../provider.tsx'
+import { useAdkLabels, useEditedDescription } from '../provider.tsx'
 import { type Approval, type Decision, type Votes, isPending } from '../reading/approval.ts'
 import { toLiteral } from '../../shared/literal-text.ts'
 import { toCallTitle } from '../reading/question.ts'
@@ -20,7 +20,15 @@ import type { ServerError } from '../reading/problem.ts'
 import type { PendingSum } from '../reading/preview.ts'
 import { ArgumentsTable, LiteralText, CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
-import { ApprovalForm, EMPTY_DRAFT, UnsentDraft, useApprovalKeys } from './approval-form.tsx'
+import {
+  ApprovalForm,
+  type Draft,
+  EMPTY_DRAFT,
+  UnsentDraft,
+  useApprovalKeys,
+  useRefusalOfDraft,
+} from './approval-form.tsx'
+import { type Edit, showEdit, useEdit } from '../hooks/use-edit.ts'
 import {
   ApprovalPath,
   DecidedBy,
@@ -80,11 +88,32 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const name = getToolName(call)
   const title = toCallTitle(name, props.approval.title ?? call.title, labels)
   const phase = readPhase(call, props.approval)
-  const { preview, seen, decide } = useShownPreview(props.approval.preview, refusal, onDecide)
+  const current = useShownPreview(props.approval.preview, refusal, onDecide)
+  const [draft, setDraft] = useState(EMPTY_DRAFT)
+  const { approvalId } = props.approval
+  const edit = useEdit({
+    approvalId,
+    args,
+    schema: props.argsSchema,
+    preview: current.preview,
+    draft,
+  })
+  const { decide, ...seenCall } = current
+  const shown = showEdit(pending ? edit : undefined, { args, ...seenCall })
+  const { preview } = shown
   const { headline } = (phase === 'pending' ? preview : props.approval.receipt) ?? {}
-  const ran = props.approval.editedArgs ?? args
-  const { description, isDescribed } = useCallDescription(name, ran, { phase, headline })
-  const approval = raiseSeverity(props.approval, ran, description)
+  const ran = props.approval.editedArgs ?? shown.args
+  const { description, isDescribed } = useEditedDescription(
+    { name, title, isEdited: shown.isEdited },
+    ran,
+    { phase, headline },
+  )
+  const severity = shown.severity ?? props.approval.severity
+  const approval = raiseSeverity(
+    { ...props.approval, ...(severity && { severity }) },
+    ran,
+    description,
+  )
   return (
     <div
       ref={cardRef}
@@ -111,7 +140,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
       <LiteralText in="p" className="adk-call-description" text={description} values={ran} />
       {pending && (
         <PendingDetails
-          {...{ toolName: name, args, description, isDescribed, preview, seen, sum, refusal }}
+          {...{ ...shown, toolName: name, description, isDescribed, refusal }}
+          // The sum contains the amount that was requested.
+          sum={shown.isEdited ? undefined : sum}
           hint={approval.hint}
         />
       )}
@@ -120,8 +151,10 @@ export function ApprovalCard(props: ApprovalCardProps) {
         <ArgumentsTable args={args} edited={waiting.decision.args} isUnsent />
       )}
       <ApprovalDecision
-        {...{ approval: { ...approval, preview }, args, votes, refusal, onDecide: decide }}
-        schema={props.argsSchema}
+        {...{ approval: { ...approval, preview }, args, votes, refusal, draft, edit }}
+        description={isDescribed ? quoteValues(description, ran, labels.approval.quote) : undefined}
+        onDraft={setDraft}
+        onDecide={decide}
         onRefresh={props.onRefresh}
         state={pending ? 'open' : 'closed'}
         isWaiting={waiting !== undefined}
@@ -215,7 +248,11 @@ function CardHeader({ call, approval, title, waits, onOverdue }: CardHeaderProps
 interface ApprovalDecisionProps {
   readonly approval: Approval
   readonly args: Arguments
-  readonly schema: Readonly<Record<string, unknown>> | undefined
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+  readonly edit: Edit | undefined
+  /** What the call would do, as edited. */
+  readonly description: string | undefined
   readonly state: 'open' | 'closed'
   /** Whether a decision waits for the connection. */
   readonly isWaiting: boolean
@@ -229,9 +266,9 @@ const NO_VOTES: Votes = { given: 0, voted: false }
 
 /** The form of a pending approval, and the reason if the server refused the last decision. */
 function ApprovalDecision(props: ApprovalDecisionProps) {
-  const { approval, args, schema, state, votes = NO_VOTES, refusal, onRefresh, onDecide } = props
+  const { approval, args, draft, edit, description, state, votes = NO_VOTES, onRefresh } = props
   const labels = useAdkLabels()
-  const [draft, setDraft] = useState(EMPTY_DRAFT)
+  const refusal = useRefusalOfDraft(props.refusal, draft)
   const { approvers = 1, editable, preview } = approval
   const isOpen = state === 'open'
   // Shown whatever the outcome is: the person must know that their decision was not the one that counted.
@@ -248,14 +285,15 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
         <p className="adk-votes">{labels.approval.votes(votes, approvers)}</p>
       )}
       <ApprovalForm
-        {...{ approval, preview, args, schema, draft, onDecide }}
-        onDraft={setDraft}
+        {...{ approval, preview, draft, edit, description }}
+        onDraft={props.onDraft}
+        onDecide={props.onDecide}
         // Hidden, not removed: the form keeps its input in case the server refuses the decision.
         hidden={!isOpen || votes.voted || props.isWaiting}
         editable={editable && Object.keys(args).length > 0}
       />
       {isOpen && votes.voted && <ShareApproval approvalId={approval.approvalId} />}
-      {isOpen && <RetryPreview approval={approval} onRefresh={onRefresh} />}
+      {isOpen && !edit && <RetryPreview approval={approval} onRefresh={onRefresh} />}
       {/* With a key, so that it stays the same element when the approval ends, and is announced once. */}
       <RefusalNote key="refusal" refusal={refusal} />
     </>

@@ -12,7 +12,10 @@ import type { ShownPreview } from '../../protocol/preview.ts'
 import { useAdkLabels } from '../provider.tsx'
 import type { Approval, Decision } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
-import { type Field, limitToAvailable, toFields } from '../reading/form-fields.ts'
+import type { ServerError } from '../reading/problem.ts'
+import type { Edit } from '../hooks/use-edit.ts'
+import type { AdkLabels } from '../labels/labels.ts'
+import type { Field } from '../reading/form-fields.ts'
 import { readFields } from '../reading/read-fields.ts'
 import { toLiteral } from '../../shared/literal-text.ts'
 import { ArgumentsForm } from './arguments-form.tsx'
@@ -31,9 +34,11 @@ import {
 export interface Draft {
   readonly fields?: readonly Field[] | undefined
   readonly reason: string
+  /** Whether the form that edits the arguments is open. */
+  readonly isEditing: boolean
 }
 
-export const EMPTY_DRAFT: Draft = { reason: '' }
+export const EMPTY_DRAFT: Draft = { reason: '', isEditing: false }
 
 interface ApprovalFormProps {
   readonly approval: {
@@ -42,9 +47,10 @@ interface ApprovalFormProps {
   }
   /** What the call would do, as the person sees it. */
   readonly preview: ShownPreview | undefined
-  readonly args: Arguments
-  /** The JSON Schema of the arguments, if the server sent it. */
-  readonly schema?: Readonly<Record<string, unknown>> | undefined
+  /** The call as the person edits it. Undefined while the form is closed. */
+  readonly edit?: Edit | undefined
+  /** What the edited call would do, for the label of the button. Undefined if it has no description. */
+  readonly description?: string | undefined
   /** Whether the person may edit the arguments. */
   readonly editable: boolean
   readonly hidden: boolean
@@ -57,31 +63,33 @@ type Mode = 'choosing' | 'denying' | 'editing'
 
 /** Approves, denies with a reason, or approves edited arguments. */
 export function ApprovalForm(props: ApprovalFormProps) {
-  const { approval, preview, args, schema, editable, hidden, draft, onDraft, onDecide } = props
+  const { approval, preview, edit, editable, hidden, draft, onDraft, onDecide } = props
   const labels = useAdkLabels()
-  const [mode, setMode] = useState<Mode>('choosing')
+  const [isDenying, setDenying] = useState(false)
+  const unfinished = isDenying ? 'denying' : 'choosing'
+  const mode: Mode = edit ? 'editing' : unfinished
   const { denyRef, editRef } = useReturnFocus(mode)
   const isHeld = approval.severity === 'high'
   const isMissing = approval.hasPreview === true && !preview
-  const close = (): void => setMode('choosing')
-  const approve = (edited?: Arguments): void =>
-    onDecide({ approved: true, ...(edited && { args: edited }) })
+  const close = (): void => {
+    setDenying(false)
+    onDraft({ ...draft, isEditing: false })
+  }
   const deny = (reason: string | undefined): void =>
     onDecide({ approved: false, ...(reason !== undefined && { reason }) })
   const shared = { onKeyDown: closeOnEscape(close), onClose: close }
-  if (mode === 'editing')
+  if (edit)
     return (
       <ArgumentsForm
         {...shared}
-        fields={limitToAvailable(
-          draft.fields ?? toFields(args, schema, labels.locale),
-          args,
-          preview?.amount,
-        )}
+        fields={edit.fields}
+        changed={edit.changed}
+        labels={{ submit: nameEdit(edit, props, labels) }}
+        blocked={findBlock(edit, labels)}
         onChange={(fields) => onDraft({ ...draft, fields })}
         isHeld={isHeld}
         hidden={hidden}
-        onSubmit={approve}
+        onSubmit={(args) => onDecide({ approved: true, args, ...nameSeen(edit) })}
       />
     )
   return (
@@ -100,13 +108,59 @@ export function ApprovalForm(props: ApprovalFormProps) {
           blocked={isMissing ? labels.approval.previewMissing : preview?.blocked}
           denyRef={denyRef}
           editRef={editRef}
-          onApprove={approve}
-          onDeny={() => setMode('denying')}
-          onEdit={editable ? () => setMode('editing') : undefined}
+          onApprove={() => onDecide({ approved: true })}
+          onDeny={() => setDenying(true)}
+          onEdit={editable ? () => onDraft({ ...draft, isEditing: true }) : undefined}
         />
       )}
     </div>
   )
+}
+
+/** Returns why the server refused the last decision, until the person changes what they have typed. */
+export function useRefusalOfDraft(
+  refusal: ServerError | undefined,
+  draft: Draft,
+): ServerError | undefined {
+  const [refused, setRefused] = useState({ refusal, draft })
+  if (refused.refusal !== refusal) setRefused({ refusal, draft })
+  const isCorrected = draft.fields !== refused.draft.fields
+  return draft.isEditing && isCorrected ? undefined : refusal
+}
+
+/** Returns the label of the button that approves an edited call: what the server says that it would do. */
+function nameEdit(
+  { check }: Edit,
+  { description, preview }: Pick<ApprovalFormProps, 'description' | 'preview'>,
+  { approval }: AdkLabels,
+): string {
+  if (check.state !== 'checked') return approval.approveEdited
+  if (description !== undefined) return approval.approveCall(description)
+  const { action } = preview ?? {}
+  return action === undefined ? approval.approveEdited : approval.approveAction(toLiteral(action))
+}
+
+/** Returns the preview of the edited call, as a decision names it. */
+function nameSeen({ check }: Edit): Pick<Decision, 'preview'> {
+  const digest = check.state === 'checked' ? check.edit.preview?.digest : undefined
+  return digest === undefined ? {} : { preview: digest }
+}
+
+/** Returns why an edited call cannot be approved now. */
+function findBlock({ check }: Edit, { approval }: AdkLabels): string | undefined {
+  switch (check.state) {
+    case 'none':
+    case 'invalid':
+      return undefined
+    case 'checking':
+      return approval.checkingEdit
+    case 'refused':
+      return approval.refusals[check.error.code] ?? toLiteral(check.error.message)
+    case 'checked': {
+      const { hasPreview, preview } = check.edit
+      return hasPreview === true && !preview ? approval.previewMissing : preview?.blocked
+    }
+  }
 }
 
 /** Returns a key handler for the fields of a form that closes it. Escape also closes the candidate window of an input method. */

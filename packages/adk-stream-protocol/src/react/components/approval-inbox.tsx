@@ -4,14 +4,16 @@ import type { AdkLabels } from '../labels/labels.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
 import type { WaitingDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
-import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
+import { useAdkLabels, useEditedDescription, useDescribeCall } from '../provider.tsx'
 import { type Decision, asksForAnswer } from '../reading/approval.ts'
 import { QuestionForm } from './question-card.tsx'
 import { toLiteral } from '../../shared/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { readAskingTool, toQuestionTitle, toCallTitle } from '../reading/question.ts'
 import { raiseSeverity } from '../reading/risk.ts'
-import { ApprovalForm, EMPTY_DRAFT } from './approval-form.tsx'
+import { type Edit, showEdit, useEdit } from '../hooks/use-edit.ts'
+import { quoteValues } from '../reading/quoted-values.ts'
+import { ApprovalForm, type Draft, EMPTY_DRAFT, useRefusalOfDraft } from './approval-form.tsx'
 import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
 import {
   Time,
@@ -163,24 +165,42 @@ function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
 }
 
 /** Returns the title and the description of an approval. A question is described by its own text. */
-function useDescription(approval: PendingApproval, headline: string | undefined) {
+function useDescription(approval: PendingApproval, headline: string | undefined, isEdited = false) {
   const labels = useAdkLabels()
   const { toolName, args, hint, title } = approval
-  const described = useCallDescription(toolName, args, { phase: 'pending', headline })
+  const name = toCallTitle(toolName, title, labels)
+  const described = useEditedDescription({ name: toolName, title: name, isEdited }, args, {
+    phase: 'pending',
+    headline,
+  })
   return asksForAnswer(approval) && hint !== undefined
     ? { name: toQuestionTitle(approval, args, labels), description: hint, isDescribed: true }
-    : { name: toCallTitle(toolName, title, labels), ...described }
+    : { name, ...described }
 }
 
 function InboxItem(props: InboxItemProps) {
-  const { approval, refusal, waiting, onDecide, link, hasSummary } = props
+  const { approval, waiting, onDecide, link, hasSummary } = props
   const isSending = props.isSending || waiting !== undefined
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
   const { toolName, args, hint, deadline, voted, mayDecide = true } = approval
-  const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
-  const { name, description, isDescribed } = useDescription(approval, preview?.headline)
-  const shown = raiseSeverity(approval, args, description)
+  const { decide, ...current } = useShownPreview(approval.preview, props.refusal, onDecide)
+  const [draft, setDraft] = useState(EMPTY_DRAFT)
+  const refusal = useRefusalOfDraft(props.refusal, draft)
+  const edit = useEdit({
+    approvalId: approval.id,
+    args,
+    schema: approval.argsSchema,
+    preview: current.preview,
+    draft,
+  })
+  const { isEdited, severity = approval.severity, ...call } = showEdit(edit, { args, ...current })
+  const { name, description, isDescribed } = useDescription(
+    { ...approval, args: call.args },
+    call.preview?.headline,
+    isEdited,
+  )
+  const shown = raiseSeverity({ ...approval, severity }, call.args, description)
   return (
     <>
       <div className="adk-tool-header">
@@ -193,18 +213,19 @@ function InboxItem(props: InboxItemProps) {
         <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
       <ApprovalPath path={approval.path} toolName={findAskingTool(approval)} />
-      {!hasSummary && (
+      {/* The line above shows the call as it was requested. */}
+      {(!hasSummary || isEdited) && (
         <LiteralText
           in="p"
           className="adk-call-description"
           text={description}
-          values={args}
+          values={call.args}
           multiline={asksForAnswer(approval)}
         />
       )}
       {!asksForAnswer(approval) && (
         <PendingDetails
-          {...{ toolName, args, description, isDescribed, hint, preview, seen, refusal }}
+          {...{ ...call, toolName, description, isDescribed, hint, refusal }}
           sum={undefined}
         />
       )}
@@ -212,7 +233,12 @@ function InboxItem(props: InboxItemProps) {
       <VoteCount approval={approval} />
       <InboxForm
         approval={shown}
-        {...{ preview, decide, onDecide }}
+        {...{ draft, edit, decide, onDecide }}
+        preview={call.preview}
+        description={
+          isDescribed ? quoteValues(description, call.args, labels.approval.quote) : undefined
+        }
+        onDraft={setDraft}
         hidden={isSending || !mayDecide}
       />
       {!mayDecide && <WhyNot approval={approval} />}
@@ -269,6 +295,11 @@ function Withdraw({ onWithdraw }: Pick<InboxItemProps, 'onWithdraw'>) {
 interface InboxFormProps {
   readonly approval: PendingApproval
   readonly preview: ShownPreview | undefined
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+  readonly edit: Edit | undefined
+  /** What the call would do, as edited. */
+  readonly description: string | undefined
   readonly hidden: boolean
   /** Decides a call, with the preview that the person sees. */
   readonly decide: (decision: Decision) => void
@@ -276,18 +307,16 @@ interface InboxFormProps {
 }
 
 /** The form for the kind of an approval. Hidden, not removed, so that it keeps its input in case the server refuses the decision. */
-function InboxForm({ approval, preview, hidden, decide, onDecide }: InboxFormProps) {
-  const [draft, setDraft] = useState(EMPTY_DRAFT)
+function InboxForm(props: InboxFormProps) {
+  const { approval, hidden, draft, onDraft, decide, onDecide } = props
   const { toolName, args, approvals, signIn, voted } = approval
   if (signIn)
     return <SignInForm approvalId={approval.id} {...{ signIn, toolName, hidden, onDecide }} />
   if (asksForAnswer(approval))
-    return <QuestionForm {...{ approval, args, draft, hidden, onDecide }} onDraft={setDraft} />
+    return <QuestionForm {...{ approval, args, draft, hidden, onDraft, onDecide }} />
   return (
     <ApprovalForm
-      {...{ approval, preview, args, draft }}
-      schema={approval.argsSchema}
-      onDraft={setDraft}
+      {...props}
       hidden={hidden || voted}
       editable={approvals.needed === 1 && Object.keys(args).length > 0}
       onDecide={decide}

@@ -18,8 +18,12 @@ interface ArgumentsFormProps {
   readonly hidden: boolean
   /** Whether the person has to hold the submit button. */
   readonly isHeld: boolean
-  /** The labels of the buttons. Default: to approve the edited call, and to go back. */
-  readonly labels?: { readonly submit: string; readonly close: string } | undefined
+  /** The label of the submit button, and of the other one. Default: to go back. */
+  readonly labels: { readonly submit: string; readonly close?: string }
+  /** The values that the model requested, by the names of the fields that have another one now. */
+  readonly changed?: ReadonlyMap<string, Field['value']> | undefined
+  /** Why the form cannot be submitted now. */
+  readonly blocked?: string | undefined
   /** Whether the first field gets the focus when the form appears. Default true. */
   readonly takesFocus?: boolean
   readonly onKeyDown: (event: KeyboardEvent) => void
@@ -29,9 +33,10 @@ interface ArgumentsFormProps {
 
 /** Edits the arguments of a call and approves the edited call. */
 export function ArgumentsForm(props: ArgumentsFormProps) {
-  const { fields, hidden, isHeld, labels, takesFocus = true } = props
+  const { fields, changed, hidden, isHeld, labels, blocked, takesFocus = true } = props
   const { onChange, onKeyDown, onClose, onSubmit } = props
-  const { approval, locale } = useAdkLabels()
+  const { locale } = useAdkLabels()
+  const id = useId()
   const [problems, setProblems] = useState(NO_PROBLEMS)
   const formRef = useRef<HTMLFormElement>(null)
   useLayoutEffect(() => returnFocus(formRef.current), [])
@@ -41,14 +46,14 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
       formRef.current?.querySelector<HTMLElement>('input, textarea, select')?.focus()
   }, [])
 
-  const change = (changed: Field): void => {
-    onChange(fields.map((field) => (field.name === changed.name ? changed : field)))
+  const change = (edited: Field): void => {
+    onChange(fields.map((field) => (field.name === edited.name ? edited : field)))
     // The problem disappears while the person corrects it, and the submit button checks again.
-    setProblems((known) => new Map([...known].filter(([name]) => name !== changed.name)))
+    setProblems((known) => new Map([...known].filter(([name]) => name !== edited.name)))
   }
   const submit = (): void => {
     const read = readFields(fields, locale)
-    if (read.state === 'valid') return onSubmit(read.args)
+    if (read.state === 'valid') return blocked === undefined ? onSubmit(read.args) : undefined
     setProblems(read.problems)
     const index = fields.findIndex(({ name }) => read.problems.has(name))
     const cells = formRef.current?.querySelectorAll<HTMLElement>('.adk-field-cell')
@@ -73,14 +78,21 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
             key={field.name}
             field={field}
             problem={problems.get(field.name)}
+            requested={changed?.get(field.name)}
             onChange={change}
             onKeyDown={onKeyDown}
           />
         ))}
       </div>
+      {blocked !== undefined && (
+        <p id={id} className="adk-blocked" role="status">
+          {blocked}
+        </p>
+      )}
       <FormActions
-        label={labels?.submit ?? approval.approveEdited}
-        closeLabel={labels?.close}
+        label={labels.submit}
+        closeLabel={labels.close}
+        blockedBy={blocked === undefined ? undefined : id}
         onClose={onClose}
         onHeld={isHeld ? submit : undefined}
       />
@@ -98,12 +110,14 @@ const NO_PROBLEMS: ReadonlyMap<string, FieldProblem> = new Map()
 interface ArgumentFieldProps {
   readonly field: Field
   readonly problem: FieldProblem | undefined
+  /** The value that the model requested, if the field has another one. */
+  readonly requested: Field['value'] | undefined
   readonly onChange: (field: Field) => void
   readonly onKeyDown: (event: KeyboardEvent) => void
 }
 
 /** One argument with an input for the type of its value. */
-function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldProps) {
+function ArgumentField({ field, problem, requested, onChange, onKeyDown }: ArgumentFieldProps) {
   const { approval, tool } = useAdkLabels()
   const id = useId()
   const problemId = `${id}-problem`
@@ -127,12 +141,17 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
         {/* A box that is not ticked is an answer too. */}
         {field.path && !field.rules.required && field.kind !== 'boolean' && approval.optional}
       </label>
-      <div className="adk-field-cell">
+      <div className="adk-field-cell" data-changed={requested !== undefined || undefined}>
         <FieldInput {...common} field={field} onField={onChange} />
         {hasHelp && (
           <p id={helpId} className="adk-help">
             {field.description !== undefined && <LiteralText text={field.description} />}
             {notes.map((note) => ` ${note}`)}
+          </p>
+        )}
+        {requested !== undefined && (
+          <p className="adk-help adk-changed-from">
+            <LiteralText text={approval.changedFrom(toLiteral(String(requested)))} />
           </p>
         )}
         {typeof field.value === 'string' && <ExactValue text={field.value} />}
@@ -169,8 +188,8 @@ function ExactValue({ text }: { readonly text: string }) {
 }
 
 /** Returns the limits of a number, to show before the person exceeds them. */
-function readLimits({ min, max, available }: Field['rules']) {
-  const most = Math.min(max ?? Infinity, available ?? Infinity)
+function readLimits({ min, max, available, alone }: Field['rules']) {
+  const most = Math.min(max ?? Infinity, available ?? Infinity, alone ?? Infinity)
   return {
     ...(min !== undefined && { min }),
     ...(Number.isFinite(most) && { max: most }),

@@ -47,6 +47,8 @@ interface FormActionsProps {
   /** The label of the submit button. */
   readonly label: string
   readonly danger?: boolean
+  /** The id of the text that says why the form cannot be submitted. The button stays reachable. */
+  readonly blockedBy?: string | undefined
   /** Called when the submit button was held. Without it, a click submits the form. */
   readonly onHeld?: (() => void) | undefined
   readonly onClose: () => void
@@ -56,15 +58,17 @@ interface FormActionsProps {
 
 /** The submit button and the back button of a form. */
 export function FormActions(props: FormActionsProps) {
-  const { label, danger = false, onHeld, onClose, closeLabel } = props
+  const { label, danger = false, blockedBy, onHeld, onClose, closeLabel } = props
   const { back } = useAdkLabels().approval
   return (
     <div className="adk-actions">
-      {onHeld ? (
+      {onHeld && blockedBy === undefined ? (
         <HoldButton label={label} onHeld={onHeld} />
       ) : (
         <button
           type="submit"
+          aria-disabled={blockedBy !== undefined}
+          aria-describedby={blockedBy}
           className={danger ? 'adk-button adk-primary adk-danger' : 'adk-button adk-primary'}
         >
           {label}

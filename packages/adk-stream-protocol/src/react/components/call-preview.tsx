@@ -64,7 +64,8 @@ export function useShownPreview(
     decide: (decision) => {
       if (!decision.approved || digest === undefined) return onDecide(decision)
       const isFresh = changedAt.current !== undefined && Date.now() - changedAt.current < SETTLE_MS
-      if (!isFresh) onDecide({ ...decision, preview: digest })
+      // An edited call has a preview of its own.
+      if (!isFresh) onDecide({ preview: digest, ...decision })
     },
   }
 }
@@ -77,6 +78,8 @@ interface PendingDetailsProps {
   readonly hint: string | undefined
   readonly preview: ShownPreview | undefined
   readonly seen: ShownPreview | undefined
+  /** A preview of earlier values, which keeps its place while the server is asked about an edit. */
+  readonly outdated?: ShownPreview | undefined
   readonly sum: PendingSum | undefined
   /** Why the server refused the last decision. */
   readonly refusal: ServerError | undefined
@@ -97,6 +100,11 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
   return (
     <>
       {preview && <PreviewView preview={preview} seen={seen} />}
+      {props.outdated && (
+        <div className="adk-outdated" inert>
+          <PreviewView preview={props.outdated} />
+        </div>
+      )}
       <ArgumentsTable args={open} />
       {isMisleading && <p className="adk-look-alike">{approval.deceptive}</p>}
       <Notes hint={hint} sum={sum} />

@@ -71,7 +71,6 @@ function Pinned({ undecided: { call, approval }, count, chat }: PinnedApprovalPr
         <ApprovalForm
           {...{ preview, draft }}
           approval={shown}
-          args={{}}
           editable={false}
           hidden={false}
           onDraft={setDraft}

@@ -139,6 +139,10 @@ export const en: AdkLabels = {
     },
     unsent: 'You had entered this. It was not sent.',
     approveEdited: 'Approve with these changes',
+    approveCall: (description) => `Approve: ${description}`,
+    editedCall: (title) => `${title} with your changes`,
+    checkingEdit: 'Checking your changes…',
+    changedFrom: (value) => `Changed. Requested: ${value}`,
     deny: 'Deny…',
     confirmDeny: 'Deny',
     edit: 'Edit…',
@@ -173,6 +177,8 @@ export const en: AdkLabels = {
           return `Enter more than ${decimal(problem.limit)}.`
         case 'below':
           return `Enter less than ${decimal(problem.limit)}.`
+        case 'alone':
+          return `Over ${decimal(problem.limit)}, another person must approve. Enter ${decimal(problem.limit)} or less, or deny this and ask again.`
         case 'available':
           return `Only ${decimal(problem.limit)} is available.`
         case 'step':
@@ -211,6 +217,8 @@ export const en: AdkLabels = {
     withReason: (outcome, reason) => `${outcome} Reason: ${reason}`,
     refusals: {
       unavailable: 'The server cannot be reached. Try again in a moment.',
+      'not-editable':
+        'With these values, another person must approve too. Change them, or deny this and ask again.',
       offline: 'Not sent: you are offline. Send it again when the connection is back.',
       unauthenticated: 'You are signed out. Sign in again in another tab, then send it again here.',
     },

@@ -155,6 +155,10 @@ export const ja: AdkLabels = {
     },
     unsent: '次の入力内容は送信されていません。',
     approveEdited: '変更して承認',
+    approveCall: (description) => `承認：${description}`,
+    editedCall: (title) => `変更後の${title}`,
+    checkingEdit: '変更内容を確認しています…',
+    changedFrom: (value) => `変更しました。依頼時の値：${value}`,
     deny: '拒否…',
     confirmDeny: '拒否する',
     edit: '編集…',
@@ -189,6 +193,8 @@ export const ja: AdkLabels = {
           return `${decimal(problem.limit)}より大きい数値を入力してください。`
         case 'below':
           return `${decimal(problem.limit)}より小さい数値を入力してください。`
+        case 'alone':
+          return `${decimal(problem.limit)}を超える場合は、ほかの人の承認も必要です。${decimal(problem.limit)}以下にするか、拒否して依頼し直してください。`
         case 'available':
           return `利用できるのは${decimal(problem.limit)}までです。`
         case 'step':
@@ -240,7 +246,7 @@ export const ja: AdkLabels = {
       'preview-failed':
         '現在、実行した場合の結果を確認できません。少し待ってからもう一度お試しください。',
       'not-editable':
-        'ほかの人の承認も必要なため、内容は変更できません。そのまま承認するか、拒否して依頼し直してください。',
+        'この内容では、ほかの人の承認も必要です。内容を変えるか、拒否して依頼し直してください。',
       'preview-changed':
         '表示後に内容が変わりました。最新の内容を確認して、もう一度承認してください。',
       'call-blocked':

@@ -335,6 +335,14 @@ interface ApprovalLabels {
   /** The person had typed something when the approval ended. */
   readonly unsent: string
   readonly approveEdited: string
+  /** Approves an edited call that is described by a sentence. */
+  readonly approveCall: (description: string) => string
+  /** The headline of an edited call that cannot be described yet. */
+  readonly editedCall: (title: string) => string
+  /** The server is asked what the edited call would do. */
+  readonly checkingEdit: string
+  /** Next to a field: the value that the model requested. */
+  readonly changedFrom: (value: string) => string
   /** Opens the form for the reason. */
   readonly deny: string
   /** Submits the form for the reason. */

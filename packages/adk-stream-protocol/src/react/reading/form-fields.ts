@@ -37,6 +37,8 @@ export interface Rules {
   readonly step?: number
   /** How much of the amount there is, as the preview says. */
   readonly available?: number
+  /** Up to which amount this person decides alone, as the preview says. */
+  readonly alone?: number
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
@@ -77,14 +79,15 @@ export function limitToAvailable(
 ): readonly Field[] {
   const names = Object.keys(args).filter((name) => args[name] === amount?.value)
   if (!amount || names.length !== 1) return fields
-  const { available, currency } = amount
+  const { available, currency, aloneUpTo: alone } = amount
   const unit = toSmallestUnit(currency)
   return fields.map((field): Field => {
     if (field.kind !== 'number' || field.name !== names[0]) return field
-    const { step = unit, available: _before, ...rules } = field.rules
+    const { step = unit, available: _before, alone: _alone, ...rules } = field.rules
     const limits = {
       ...(step !== undefined && { step }),
       ...(available !== undefined && { available }),
+      ...(alone !== undefined && { alone }),
     }
     return { ...field, rules: { ...rules, ...limits } }
   })

@@ -12,6 +12,7 @@ export type FieldProblem =
         | 'above'
         | 'below'
         | 'step'
+        | 'alone'
         | 'available'
         | 'minLength'
         | 'maxLength'
@@ -165,7 +166,7 @@ type IsBroken = (value: number, limit: number) => boolean
 
 /** The limits of a number, in the order in which they are checked. */
 const NUMBER_LIMITS: readonly (readonly [
-  'min' | 'above' | 'max' | 'below' | 'available' | 'step',
+  'min' | 'above' | 'max' | 'below' | 'available' | 'alone' | 'step',
   IsBroken,
 ])[] = [
   ['min', (value, limit) => value < limit],
@@ -173,6 +174,7 @@ const NUMBER_LIMITS: readonly (readonly [
   ['max', (value, limit) => value > limit],
   ['below', (value, limit) => value >= limit],
   ['available', (value, limit) => value > limit],
+  ['alone', (value, limit) => value > limit],
   ['step', (value, limit) => !isMultiple(value, limit)],
 ]
 

@@ -3,18 +3,20 @@ import { z } from 'zod'
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { findReply, isRefusal } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
-import { currentStep, whyUndecidable } from '../../approvals/deciders.ts'
+import { currentStep, isDecidedAloneBy, whyUndecidable } from '../../approvals/deciders.ts'
 import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
-import type { ShownPerson } from '../../protocol/server-views.ts'
+import type { EditPreview, ShownPerson } from '../../protocol/server-views.ts'
 import { callInTime, collect } from '../../shared/async.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { toDecider, toError } from '../chats/decisions/decision-results.ts'
+import type { PreviewResult } from '../../approvals/policy-previews.ts'
+import { checkApproved } from '../chats/decisions/policy-checks.ts'
 import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'
@@ -64,6 +66,22 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     return reply(200, { approval: await view(decided, principal) })
   }
 
+  const preview = async ({ principal, id, exchange }: AuthenticatedRequest): Promise<Reply> => {
+    const { args } = checkInput(EditBody, await readJson(exchange, limits), BAD_EDIT)
+    const opened = await backend.get()
+    const by = toDecider(principal)
+    const approval = await opened.ledger.get(id, by)
+    if (!approval) throw new ProtocolError('unknown-approval')
+    const { state, terms } = approval
+    if (state.name !== 'requested') throw toError({ refused: 'already-decided', state })
+    if (!isDecidedAloneBy(terms, by)) throw toError({ refused: 'not-editable' })
+    const sent = { approvalId: id, approved: true, editedArgs: args }
+    const refusal = await checkApproved(opened, approval, { sent, by, limits })
+    if (refusal) throw toError(refusal)
+    const { preview: made, severity } = await opened.refresh({ ...approval, args }, principal.id)
+    return reply(200, { ...viewPreview(made), ...withoutUndefined({ severity }) })
+  }
+
   const withdraw = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
     const { ledger } = await backend.get()
     const result = await ledger.withdraw(id, toDecider(principal))
@@ -75,6 +93,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     { method: 'GET', path: '/approvals', handle: (request) => listApprovals(options, request) },
     { method: 'GET', path: '/approvals/:id', handle: show },
     { method: 'POST', path: '/approvals/:id', handle: decide },
+    { method: 'POST', path: '/approvals/:id/preview', handle: preview },
     { method: 'DELETE', path: '/approvals/:id/vote', handle: withdraw },
   ]
 }
@@ -132,6 +151,10 @@ const DecisionBody = z.strictObject({
 
 const BAD_BODY =
   'Send { "approved": true or false, "reason"?: text, "args"?: edited arguments, "payload"?: the value that the tool asked for, "preview"?: the digest of the preview that was shown }.'
+
+const EditBody = z.strictObject({ args: UncheckedObject })
+
+const BAD_EDIT = 'Send { "args": edited arguments }.'
 
 const MAX_PAGE = 100
 
@@ -232,8 +255,7 @@ export function viewApproval(
       schema: answerSchema,
       signIn,
     }),
-    ...(made.state !== 'none' && { hasPreview: true }),
-    ...(made.state === 'made' && { preview: made.preview }),
+    ...viewPreview(made),
     ...withoutUndefined({ argsSchema: schema, path }),
     requestedAt,
     deadline,
@@ -268,6 +290,14 @@ export function viewApproval(
     ...(own && 'receipt' in state && state.receipt && { receipt: state.receipt }),
     mayDecide: whyNot === undefined,
     ...withoutUndefined({ whyNot }),
+  }
+}
+
+/** Returns the preview of a call, and whether there should be one. */
+function viewPreview(made: PreviewResult): EditPreview {
+  return {
+    ...(made.state !== 'none' && { hasPreview: true }),
+    ...(made.state === 'made' && { preview: made.preview }),
   }
 }
 

@@ -155,6 +155,8 @@ export function createEditCheck(
 export interface CurrentApproval {
   readonly approval: Approval
   readonly preview: PreviewResult
+  /** The severity that the policy gives the arguments now. */
+  readonly severity?: Approval['terms']['severity']
 }
 
 export type RefreshApproval = (approval: Approval, reader: string) => Promise<CurrentApproval>
@@ -189,6 +191,7 @@ export function createRefresh(
           ? approval
           : { ...approval, terms: { ...terms, ...(hint !== undefined && { hint }) } },
       preview,
+      severity: current?.terms.severity ?? terms.severity,
     }
   }
 }
@@ -225,11 +228,14 @@ export function createPreviewCheck(
         ? await previewApproval(approval, by.id, options)
         : { state: 'none' }
     if (shown.state === 'failed') return { refused: 'preview-failed' }
-    const seen = isCompared && shown.state === 'made' ? shown.preview : undefined
-    if (seen && seen.digest !== digest) return { refused: 'preview-changed', preview: seen }
     const call = { chat, toolName, args: editedArgs ?? approval.args, claims: terms.claims }
     const run = editedArgs ? await previewCall(call, by.id, options) : shown
     if (run.state === 'failed') return { refused: 'preview-failed' }
+    // A person who edits the arguments sees the preview of the edited call, if their client shows it.
+    const made = [run, shown].flatMap((each) => (each.state === 'made' ? each.preview : []))
+    const seen = made.find((preview) => preview.digest === digest)
+    const current = made.at(-1)
+    if (isCompared && current && !seen) return { refused: 'preview-changed', preview: current }
     const isBlocked = run.state === 'made' && run.preview.blocked !== undefined
     if (isBlocked) return { refused: 'call-blocked', preview: run.preview }
     return seen ? { seen } : {}
