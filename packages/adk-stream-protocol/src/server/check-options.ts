@@ -58,14 +58,14 @@ function checkVerdict(toolName: string, verdict: unknown): void {
       `createBridge: \`${path.join('.')}.requirePreview\` needs \`preview\`, which returns what the call would do.`,
     )
   const terms = PolicyTermsSchema.parse(verdict)
-  if (!isCompletable(chainOf(terms, 'the owner of the chat')))
-    throw new TypeError(
-      `createBridge: \`${path.join('.')}\` can never be approved: it needs more different people than it names. Name more \`principals\` or \`roles\`, or fewer \`approvers\`.`,
-    )
   const fault = terms.acceptReplies === true && findReplyFault(terms)
   if (fault)
     throw new TypeError(
       `createBridge: \`${path.join('.')}.acceptReplies\` is not possible ${fault}. Remove it: people then decide in the form.`,
+    )
+  if (!isCompletable(chainOf(terms, 'the owner of the chat')))
+    throw new TypeError(
+      `createBridge: \`${path.join('.')}\` can never be approved: it needs more different people than it names. Name more \`principals\` or \`roles\`, or fewer \`approvers\`.`,
     )
 }
 
