@@ -58,63 +58,80 @@ function arrangeCalls(events: readonly Event[]): Event[] {
   return arranged.flat()
 }
 
-/** The positions of the events with the calls of one model response. */
-type CallGroup = number[]
+/** The calls of one model response. */
+interface CallGroup {
+  /** The positions of the events with the calls, in order. */
+  readonly positions: number[]
+  /** The calls that have no result so far. */
+  readonly open: Set<string>
+  /** When the model was called. Undefined for events of other programs, and for questions. */
+  readonly startedAt: number | undefined
+}
 
+/** Finds the calls of each model response. ADK does not call a model again in a run while one of its calls is open. */
 function groupCalls(events: readonly Event[]): ReadonlySet<CallGroup> {
-  const byResponse = new Map<string, CallGroup>()
+  const groups = new Set<CallGroup>()
+  const newest = new Map<string, CallGroup>()
   const byCall = new Map<string, CallGroup>()
   const ambiguous = new Set<CallGroup>()
   for (const [position, event] of events.entries()) {
+    // A live run contains many messages.
+    if (isMessage(event)) newest.clear()
+    closeCalls(event, byCall)
     const calls = isModelOutput(event) ? getFunctionCalls(event) : []
     if (calls.length === 0) continue
-    const { startedAt = event.id } = readNotes(event).model ?? {}
-    const key = JSON.stringify([startedAt, ...runOf(event)])
-    const group = byResponse.get(key) ?? []
-    byResponse.set(key, group)
-    group.push(position)
+    const { startedAt } = readNotes(event).model ?? {}
+    const run = JSON.stringify(runOf(event))
+    const group = findGroup(newest.get(run), startedAt)
+    newest.set(run, group)
+    groups.add(group)
+    group.positions.push(position)
     for (const { id = '' } of calls) {
       // A model may use an id again. Only ADK's order says which response is whose then.
       const known = byCall.get(id)
       if (known) ambiguous.add(group).add(known)
       byCall.set(id, group)
+      group.open.add(id)
     }
   }
-  joinAnswered(events, byCall)
-  const groups = new Set(byCall.values())
   for (const group of ambiguous) groups.delete(group)
   return groups
 }
 
-/** Joins groups whose calls one event answers: ADK does that only for the calls of one response. Events of other programs have no times. */
-function joinAnswered(events: readonly Event[], byCall: Map<string, CallGroup>): void {
-  for (const event of events) {
-    const answered = getFunctionResponses(event).map(({ id = '' }) => byCall.get(id) ?? [])
-    const [first = [], ...others] = new Set(answered)
-    for (const other of others) {
-      if (!isSameRun(events[first[0] ?? -1], events[other[0] ?? -1])) continue
-      first.push(...other)
-      for (const [id, group] of byCall) if (group === other) byCall.set(id, first)
-    }
-  }
+/** Returns the group of a further event with calls. */
+function findGroup(newest: CallGroup | undefined, startedAt: number | undefined): CallGroup {
+  const isSame = startedAt !== undefined && newest?.startedAt === startedAt
+  return newest && (isSame || newest.open.size > 0)
+    ? newest
+    : { positions: [], open: new Set(), startedAt }
+}
+
+/** Closes the calls that have a result in an event. */
+function closeCalls(event: Event, byCall: ReadonlyMap<string, CallGroup>): void {
+  const responses = getFunctionResponses(event)
+  const { pending = [] } = responses.length > 0 ? readNotes(event) : {}
+  for (const { id = '' } of responses) if (!pending.includes(id)) byCall.get(id)?.open.delete(id)
+}
+
+function isMessage({ author, content }: Event): boolean {
+  const { parts = [] } = content ?? {}
+  return author === 'user' && parts.some(({ functionResponse }) => functionResponse === undefined)
 }
 
 /** Adds the positions of the texts between the calls of a response. */
-function addTexts(events: readonly Event[], group: CallGroup): number[] {
-  const first = Math.min(...group)
-  const between = events.slice(first, Math.max(...group) + 1)
+function addTexts(events: readonly Event[], { positions }: CallGroup): number[] {
+  const [first = 0] = positions
+  const between = events.slice(first, (positions.at(-1) ?? first) + 1)
   return between.flatMap((event, offset) =>
-    isModelOutput(event) && isSameRun(event, events[first]) ? first + offset : [],
+    isModelOutput(event) && isDeepStrictEqual(runOf(event), runOf(events[first] ?? event))
+      ? first + offset
+      : [],
   )
 }
 
 /** What the events of one model response have in common. */
 function runOf({ invocationId, author, branch }: Event): readonly (string | undefined)[] {
   return [invocationId, author, branch]
-}
-
-function isSameRun(one: Event | undefined, other: Event | undefined): boolean {
-  return one !== undefined && other !== undefined && isDeepStrictEqual(runOf(one), runOf(other))
 }
 
 /** Puts the newest response of each call into one event, at the position of the last one. */
