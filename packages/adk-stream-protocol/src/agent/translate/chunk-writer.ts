@@ -3,7 +3,12 @@ import { createOffer } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type { DecidedNote, NestedQuestion, PausedNote, StepNote } from '../history/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
-import { beginTranslation, isOpenElicitation, NOTHING_STREAMED } from './translation.ts'
+import {
+  beginTranslation,
+  isCallWaiting,
+  isOpenElicitation,
+  NOTHING_STREAMED,
+} from './translation.ts'
 
 /** The tail is cut to the first length when it is longer than the second, and not for each delta. */
 const TAIL_LENGTH = 32
@@ -280,19 +285,20 @@ export class ChunkWriter {
 
   /** Opens a step for output of the model: a new one if the last step contains tool results. */
   #enterStep(): void {
-    if (this.#state.hasResults && !this.#hasOpenBranch()) this.closeStep()
+    if (this.#state.hasResults && !this.#hasOpenCall()) this.closeStep()
     if (this.#state.step === 'closed') this.#openStep()
   }
 
   /**
-   * Whether the current step contains a call without a result of another branch of a `ParallelAgent`. If that call needs a decision,
-   * clients that send automatically look for it in the last step only.
+   * Whether the current step contains a call that waits for a person or a client, or a call of another branch of a `ParallelAgent` that
+   * may do so. Clients that send automatically look for decisions and results in the last step only.
    */
-  #hasOpenBranch(): boolean {
+  #hasOpenCall(): boolean {
     const { calls, stepCount } = this.#state
     return [...calls.values()].some(
       (call) =>
-        call.stepCount === stepCount && call.state !== 'settled' && call.steps !== undefined,
+        call.stepCount === stepCount &&
+        (isCallWaiting(call) || (call.state === 'running' && call.steps !== undefined)),
     )
   }
 
