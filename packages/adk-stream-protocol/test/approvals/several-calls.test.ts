@@ -3,6 +3,7 @@ import {
   createEvent,
   InMemorySessionService,
   LongRunningFunctionTool,
+  requestInputTool,
   SequentialAgent,
   Workflow,
 } from '@google/adk'
@@ -14,8 +15,9 @@ import { z } from 'zod'
 import { isLong } from '../../../../test/support/long-run.ts'
 import { browserTool } from '../../src/server/index.ts'
 import { weather } from '../support/agents.ts'
-import { toolParts } from '../support/chat-probe.ts'
+import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { locationTool, TOKYO } from '../support/locating.ts'
+import type { ApprovingChat } from './support/approving-chat.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { ask, nest, pay, play, say } from './support/nested-agents.ts'
@@ -281,3 +283,74 @@ test.each([
   expect(testBridge.results).toHaveLength(calls.length)
   await expectRecord(page, chat)
 })
+
+const QUESTION = '[[call adk_request_input {"message":"Which?"}]]'
+
+/** Gives the results of all calls that the page has to complete. */
+async function giveAll(chat: ApprovingChat): Promise<void> {
+  for (const { type, toolCallId = '', state } of toolParts(chat.lastMessage))
+    if (state === 'input-available')
+      await chat.give({ tool: type.replace('tool-', ''), toolCallId, output: TOKYO })
+  await chat.rest()
+}
+
+test('[AP1000] a payment in a chunk after a question, decided before the question is answered', async () => {
+  await using testBridge = await TestBridge.open({
+    tools: (wallet) => [paymentTool(wallet), requestInputTool],
+  })
+  const { page } = await openChat(testBridge)
+  await (await openChat(testBridge)).chat.send(`${QUESTION}${B}[[then]][[say Done.]]`)
+  const [payment] = (await page.inbox()).filter(({ kind }) => kind === undefined)
+  await page.decide(payment?.id ?? '', { approved: true })
+  await page.untilState(payment?.id ?? '', 'succeeded')
+  await page.untilMessages(() => true)
+  const { chat } = await openChat(testBridge)
+  await giveAll(chat)
+  expect(chat.text).toBe('Done.')
+  expect(testBridge.results).toMatchObject([TOKYO, { recipient: 'B' }])
+  await expectRecord(page, chat)
+})
+
+test.each([
+  ['an approval', A, [false]],
+  ['a browser', LOCATE, []],
+])(
+  '[CH4] a call after a result stays in the step in which an earlier one waits for %s',
+  async (_what, first, approved) => {
+    await using testBridge = await TestBridge.open({
+      tools: (wallet) => [...tools(wallet), locationTool()],
+    })
+    const { page, chat } = await openChat(testBridge)
+    await chat.send(`${first}${LOOK}[[think Now]]${B}[[then]][[say Done.]]`)
+    expect(partTypes(chat.lastMessage).filter((type) => type === 'step-start')).toHaveLength(1)
+    const last = chat.asked.at(-1) ?? ''
+    await chat.click({ id: last, approved: true })
+    await chat.rest()
+    // The client waits for the other call before it sends.
+    expect(page.sent).toHaveLength(1)
+    await chat.decide(...approved)
+    await giveAll(chat)
+    expect(chat.text).toBe('Done.')
+    expect(testBridge.wallet.payments).toEqual([{ amount: 20, recipient: 'B' }])
+    await expectRecord(page, chat)
+  },
+)
+
+test.each([
+  ['before it', [LOOK, LOCATE]],
+  ['after it', [LOCATE, LOOK]],
+  ['in a later chunk', [LOCATE, separately(LOOK)]],
+])(
+  '[BT1] the model waits for a browser tool, also with the result of a call %s',
+  async (_where, calls) => {
+    await using testBridge = await TestBridge.open({ tools: () => [weather, locationTool()] })
+    const { page, chat } = await openChat(testBridge)
+    await chat.send(`${calls.join('')}[[then]][[say Done.]]`)
+    expect(testBridge.asked).toBe(1)
+    await giveAll(chat)
+    expect(chat.text).toBe('Done.')
+    expect(testBridge.asked).toBe(2)
+    expect(testBridge.errors).toEqual([])
+    await expectRecord(page, chat)
+  },
+)

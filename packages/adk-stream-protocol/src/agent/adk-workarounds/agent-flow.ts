@@ -1,6 +1,6 @@
 import type { InvocationContext, Context } from '@google/adk'
 import { getFunctionCalls, getFunctionResponses } from '@google/adk'
-import type { Content } from '@google/genai'
+import type { Content, Part } from '@google/genai'
 
 import { isAdkRequest } from '../tool-call.ts'
 
@@ -84,15 +84,25 @@ const callStarts = new WeakMap<InvocationContext, number>()
 
 /**
  * Whether the last step of an agent ended with a call that waits for a client. ADK 2.0.0 calls the model again after a streamed
- * long-running call, because the usage report that follows counts as the last event. Gemini rejects a conversation that ends with an
+ * long-running call, because the usage report or the result of another call follows it. Gemini rejects a conversation with an
  * unanswered call.
  */
 export function hasOpenCall(context: Context, contents: readonly Content[]): boolean {
   return endsOnCall(contents) || endsOnRequest(context)
 }
 
+/** Whether a call of the last response of the model has no response. Other calls of the response may have one. */
 function endsOnCall(contents: readonly Content[]): boolean {
-  return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
+  const index = contents.findLastIndex(({ parts = [] }) => parts.some(isCall))
+  const after = contents.slice(index + 1).flatMap(({ parts = [] }) => parts)
+  const calls = (contents[index]?.parts ?? []).filter(isCall)
+  const responses = after.filter(({ functionResponse }) => functionResponse !== undefined)
+  const isOver = after.length > responses.length
+  return !isOver && responses.length < calls.length
+}
+
+function isCall({ functionCall }: Part): boolean {
+  return functionCall !== undefined
 }
 
 /** Whether the last event of the agent is one of ADK's own requests to the client, which ADK hides from the model. */
