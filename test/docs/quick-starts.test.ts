@@ -48,7 +48,7 @@ const recipe = writeFiles('testing', blocksOf('recipes/testing-your-agent'))
 const programs = bundlePrograms([...servers, path.join(recipe, 'agent.test.ts')])
 
 test.concurrent.each(STARTS)(
-  '[DO4] the quick start with %s replies, requests approval, and pays once when approved',
+  '[DO4] the quick start with %s replies, requests approval, pays once when approved, and says so when denied',
   async (name, mountedAt) => {
     const folder = folders.get(name) ?? ''
     const program = (await programs)[servers.indexOf(path.join(folder, 'server.ts'))]
@@ -66,6 +66,11 @@ test.concurrent.each(STARTS)(
       ])
       const text = answered.parts.findLast(({ type }) => type === 'text')
       expect(text).toMatchObject({ text: 'I sent $30 to Alice.', state: 'done' })
+      const [, denied] = await payOnce(`${server.url}${mountedAt}`, false)
+      expect(callsOf(denied)).toEqual([['tool-process_payment', 'output-denied']])
+      expect(denied.parts.findLast(({ type }) => type === 'text')).toMatchObject({
+        text: 'I could not send $30 to Alice.',
+      })
       expect(server.printed()).toContain('Listening on http://localhost:')
       expect(server.printed()).not.toMatch(/WARN|ERROR|experimental/)
       // Next.js has its own handlers.
@@ -87,10 +92,15 @@ test('[DO4] the test that a recipe shows passes', async () => {
   rmSync(recipe, { recursive: true })
 })
 
-test('[DO4] the agent is the same in every quick start', () => {
+test('[DO4] the agent and the scenario are the same in every quick start', () => {
   const agents = ['node', 'hono', 'express', 'next'].map(
     (name) => blocksOf(`start/${name}`).find(({ file }) => file === 'agent.ts')?.text,
   )
   expect(agents[0]).toContain('requireConfirmation: true')
   expect(new Set(agents).size).toBe(1)
+  const scenarios = ['node', 'hono', 'express', 'next'].map(
+    (name) => blocksOf(`start/${name}`).find(({ text }) => text.startsWith('# model.yaml'))?.text,
+  )
+  expect(scenarios[0]).toContain('toolError: process_payment')
+  expect(new Set(scenarios).size).toBe(1)
 })

@@ -64,6 +64,29 @@ test('[EM47] an exchange is chosen by text, by pattern and by tool result', asyn
   await expect(ask(emulator, 'hello again')).rejects.toThrow('no responder replied to this prompt')
 })
 
+test.each([
+  [{ error: 'The person denied this call.', status: 'denied' }, 'I did not pay.'],
+  [{ error: '' }, 'I did not pay.'],
+  [{ paid: 30 }, 'I paid.'],
+  [{}, 'I paid.'],
+])('[EM47] a result with an error can have its own exchange: %j', async (response, text) => {
+  await using emulator = await startEmulator({
+    respond: scenarioResponder({
+      exchanges: [
+        { when: { toolError: 'refund' }, do: ['I did not refund.'] },
+        { when: { toolError: 'pay' }, do: ['I did not pay.'] },
+        { when: { toolResult: 'pay' }, do: ['I paid.'] },
+      ],
+    }),
+  })
+  const result = { role: 'user', parts: [{ functionResponse: { name: 'pay', response } }] }
+  const reply = await connect(emulator).models.generateContent({
+    model: MODEL,
+    contents: [user('Pay.'), calls('pay'), result],
+  })
+  expect(reply.text).toBe(text)
+})
+
 test('[EM47] the first matching exchange is used, however often its pattern has matched', async () => {
   await using emulator = await startEmulator({
     respond: scenarioResponder({

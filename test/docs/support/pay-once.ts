@@ -3,8 +3,11 @@ import type { UIMessage } from 'ai'
 
 import { Browser } from '../../../packages/adk-stream-protocol/test/support/browser.ts'
 
-/** Requests a payment, as the page of a quick start does, and approves it. Returns the message before and after. */
-export async function payOnce(url: string): Promise<[pending: UIMessage, completed: UIMessage]> {
+/** Requests a payment, as the page of a quick start does, and approves or denies it. Returns the message before and after. */
+export async function payOnce(
+  url: string,
+  approved = true,
+): Promise<[pending: UIMessage, completed: UIMessage]> {
   const browser = new Browser(url)
   const transport = new DefaultChatTransport({ api: `${url}/stream`, fetch: browser.fetch })
   const request: UIMessage = {
@@ -30,17 +33,17 @@ export async function payOnce(url: string): Promise<[pending: UIMessage, complet
   const pending = await send(request)
   if (!pending.parts.some((part) => isToolUIPart(part) && part.state === 'approval-requested'))
     throw new Error(`No approval is pending: ${JSON.stringify(pending)}`)
-  return [pending, await send(request, approve(pending))]
+  return [pending, await send(request, decide(pending, approved))]
 }
 
-/** Returns the message with the approval, as `addToolApprovalResponse` changes it. */
-function approve(message: UIMessage): UIMessage {
+/** Returns the message with the decision, as `addToolApprovalResponse` changes it. */
+function decide(message: UIMessage, approved: boolean): UIMessage {
   const parts = message.parts.map((part): UIMessage['parts'][number] => {
     if (!isToolUIPart(part) || part.state !== 'approval-requested') return part
     return {
       ...part,
       state: 'approval-responded',
-      approval: { id: part.approval.id, approved: true },
+      approval: { id: part.approval.id, approved },
     }
   })
   return { ...message, parts }

@@ -5,18 +5,24 @@ import { z } from 'zod'
 
 import { EmulatorError } from '../emulator-error.ts'
 import type { Content } from '../wire/content.ts'
+import { isObject } from '../wire/proto-json.ts'
 import type { Responder } from './responder.ts'
 import { ScenarioStep } from './scenario-step.ts'
 
 const When = z.union(
-  [z.string().min(1), z.instanceof(RegExp), z.strictObject({ toolResult: z.string().min(1) })],
-  { error: 'when must be a text, a /regular expression/ or {toolResult: name}' },
+  [
+    z.string().min(1),
+    z.instanceof(RegExp),
+    z.strictObject({ toolResult: z.string().min(1) }),
+    z.strictObject({ toolError: z.string().min(1) }),
+  ],
+  { error: 'when must be a text, a /regular expression/, {toolResult: name} or {toolError: name}' },
 )
 
 const Exchange = z.strictObject({
   /**
    * The user's text (ignoring case and surrounding whitespace), a regular expression that it must match (`/…/flags` in a
-   * file), or the name of the function whose result arrived.
+   * file), or the name of the function whose result arrived (`toolResult`: any result, `toolError`: one with an `error`).
    */
   when: When.transform(toCondition),
   /** The steps of the reply. */
@@ -30,7 +36,7 @@ export type Scenario = z.input<typeof Scenario>
 type Condition =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'pattern'; readonly pattern: RegExp }
-  | { readonly type: 'tool-result'; readonly name: string }
+  | { readonly type: 'tool-result'; readonly name: string; readonly isError: boolean }
 
 /** Replies as the scenario says. Returns `undefined` if no exchange matches the prompt. */
 export function scenarioResponder(scenario: Scenario): Responder {
@@ -79,7 +85,10 @@ function parseSource(source: string, path: string): unknown {
 
 function toCondition(when: z.infer<typeof When>, context: z.RefinementCtx): Condition {
   if (when instanceof RegExp) return { type: 'pattern', pattern: when }
-  if (typeof when === 'object') return { type: 'tool-result', name: when.toolResult }
+  if (typeof when === 'object')
+    return 'toolError' in when
+      ? { type: 'tool-result', name: when.toolError, isError: true }
+      : { type: 'tool-result', name: when.toolResult, isError: false }
   const [, source, flags] = /^\/(.+)\/([a-z]*)$/s.exec(when) ?? []
   if (source === undefined) return { type: 'text', text: normalise(when) }
   try {
@@ -92,13 +101,23 @@ function toCondition(when: z.infer<typeof When>, context: z.RefinementCtx): Cond
 
 function isMet(condition: Condition, last: Content | undefined): boolean {
   const parts = last?.parts ?? []
-  const results = parts.flatMap(({ functionResponse }) => functionResponse?.name ?? [])
-  if (condition.type === 'tool-result') return results.includes(condition.name)
+  const results = parts.flatMap(({ functionResponse }) =>
+    functionResponse ? [functionResponse] : [],
+  )
+  if (condition.type === 'tool-result')
+    return results.some(
+      ({ name, response }) => name === condition.name && (!condition.isError || hasError(response)),
+    )
   if (results.length > 0) return false
   const text = parts.map((part) => part.text ?? '').join('')
   if (condition.type === 'text') return normalise(text) === condition.text
   // Unlike `test`, `search` ignores the `lastIndex` of a pattern with the g flag.
   return text.search(condition.pattern) >= 0
+}
+
+/** Whether the result of a function is an error, by Gemini's key for one. */
+function hasError(response: unknown): boolean {
+  return isObject(response) && response['error'] !== undefined
 }
 
 function normalise(text: string): string {
