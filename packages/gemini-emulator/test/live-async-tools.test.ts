@@ -220,3 +220,47 @@ test.each([
   expect(refused.code).toBe(1007)
   expect(refused.reason).toContain(field)
 })
+
+const LIVE_38 = 'gemini-3.8-live'
+
+test('[EL1080] an INTERRUPT response waits while the person speaks', async () => {
+  const respond = replies(booking)
+  await using server = await startLive({ respond, defaultTranscript: 'Hm.' })
+  await using client = await connect(server, { model: LIVE_38, config: NON_BLOCKING })
+  client.say('book')
+  await client.until(turnComplete)
+  client.session.sendRealtimeInput({ audio: audio(voice(300)) })
+  sendResponse(client, INTERRUPT)
+  const session = await server.live.nextSession()
+  await session.waitFor((frame) => 'toolResponse' in frame)
+  expect(session.speaking).toBe(false)
+  client.session.sendRealtimeInput({ audio: audio(silence(600)) })
+  expect(textOf(await client.until(turnComplete))).toBe('It is booked.')
+  expect(textOf(await client.until(turnComplete))).toBe('You said: Hm.')
+})
+
+test.each([
+  ['by its model', LIVE_38, undefined, 3],
+  ['by an option', 'gemini-2.5-flash-live', 1, 2],
+  ['not by another model', 'gemini-2.5-flash-live', undefined, 1],
+])('[EL1081] a call with an empty result is repeated %s', async (_how, model, repeats, times) => {
+  await using server = await startLive({
+    respond: scriptResponder,
+    ...(repeats !== undefined && { repeatsEmptyCalls: repeats }),
+  })
+  await using client = await connect(server, { model, config: NON_BLOCKING })
+  client.say('[[call book {"seat":1}]][[then]][[say Well.]]')
+  for (let count = 1; count <= times; count += 1) {
+    const [message] = (await client.until(toolCall)).slice(-1)
+    const { id = '', args } = message?.toolCall?.functionCalls?.[0] ?? {}
+    expect(args).toEqual({ seat: 1 })
+    client.session.sendToolResponse({ functionResponses: { id, name: 'book', response: {} } })
+  }
+  const session = await server.live.nextSession()
+  await session.waitForSent((frame) => JSON.stringify(frame).includes('turnComplete'))
+  await expect
+    .poll(() => JSON.stringify(session.history.at(-1)?.parts))
+    .not.toContain('functionCall')
+  const calls = session.history.flatMap(({ parts = [] }) => parts.filter((p) => p.functionCall))
+  expect(calls).toHaveLength(times)
+})

@@ -17,6 +17,7 @@ import {
   TEXT_SETUP,
   textOf,
   formatClose,
+  PATH,
   turnComplete,
   wait,
 } from './support/live-server.ts'
@@ -28,6 +29,27 @@ test('[EL44] goAway is sent, then the connection closes with 1001', async () => 
   const messages = await client.until((message) => message.goAway)
   expect(messages.at(-1)?.goAway?.timeLeft).toBe('0.05s')
   expect(await client.closed).toMatchObject({ code: 1001 })
+})
+
+test('[EL1082] a connection closes after its lifetime, and goAway announces it', async () => {
+  await using server = await startLive({ lifetimeMs: 40 })
+  await using client = await connect(server)
+  const messages = await client.until((message) => message.goAway)
+  expect(messages.at(-1)?.goAway?.timeLeft).toBe('0.02s')
+  expect(await client.closed).toMatchObject({ code: 1011 })
+})
+
+test('[EL1083] a pong takes the time of the option', async () => {
+  await using server = await startLive({ pongDelayMs: 50 })
+  const socket = new WebSocket(`${server.baseUrl.replace('http', 'ws')}${PATH}?key=any`)
+  await once(socket, 'open')
+  const sentAt = performance.now()
+  socket.ping('now')
+  const [data] = (await once(socket, 'pong')) as [Buffer]
+  expect(data.toString()).toBe('now')
+  // A timer may fire a millisecond early.
+  expect(performance.now() - sentAt).toBeGreaterThan(48)
+  socket.terminate()
 })
 
 test('[EL44] a client that disconnects after goAway clears the timer', async () => {

@@ -95,6 +95,11 @@ test('[EM8] Gemini 3 gives every call an id, and the first one a thought signatu
   const parts = partsOf(await stream(emulator, '[[call a]] [[call b]]', 'gemini-3-pro-preview'))
   expect(parts.map((part) => typeof part.functionCall?.id)).toEqual(['string', 'string'])
   expect(parts.map((part) => typeof part.thoughtSignature)).toEqual(['string', 'undefined'])
+  const separate = '[[call a]] [[call-separate b]]'
+  const inChunks = partsOf(await stream(emulator, separate, 'gemini-3-pro-preview'))
+  expect(
+    inChunks.filter(({ functionCall }) => functionCall).map((part) => typeof part.thoughtSignature),
+  ).toEqual(['string', 'undefined'])
   const older = partsOf(await stream(emulator, '[[call a]]', 'gemini-2.5-pro'))
   expect(older).toEqual([{ functionCall: { name: 'a', args: {} } }])
 })
@@ -203,6 +208,9 @@ test('[EM15] a blocked prompt gets feedback and no candidate', async () => {
   expect(response.promptFeedback?.blockReason).toBe('PROHIBITED_CONTENT')
   expect(response.candidates).toBeUndefined()
   expect(response.usageMetadata?.promptTokenCount).toBeGreaterThan(0)
+  const uncounted = await ask(emulator, '[[block SAFETY no-usage]]')
+  expect(uncounted.promptFeedback?.blockReason).toBe('SAFETY')
+  expect(uncounted.usageMetadata).toBeUndefined()
 })
 
 test('[EM16] countTokens counts four English letters, or one Japanese character, as one token', async () => {

@@ -41,7 +41,14 @@ export function attachLive(
   const settings = readLiveOptions(options)
   const { handleLifetimeMs: lifetimeMs, maxFrameBytes: maxPayload } = settings
   const handles = createResumptionHandles({ lifetimeMs, newId: () => core.newId(), now: Date.now })
-  const sockets = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false })
+  const { pongDelayMs } = settings
+  const autoPong = pongDelayMs === 0
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload,
+    perMessageDeflate: false,
+    autoPong,
+  })
   const registry = createSessionRegistry()
   const transcripts: string[] = []
 
@@ -69,6 +76,14 @@ export function attachLive(
     })
     registry.add(session)
     socket.on('message', (data: Buffer) => session.receive(data.toString()))
+    if (!autoPong)
+      socket.on('ping', (data) => {
+        // The connection may end meanwhile.
+        core.pause(pongDelayMs, connection.signal).then(
+          () => socket.pong(data),
+          () => undefined,
+        )
+      })
     core.log(`live ${session.id}: connected to ${path}`)
     void connection.ended.then(({ code, reason }) =>
       core.log(`live ${session.id}: closed with ${code} ${reason}`),

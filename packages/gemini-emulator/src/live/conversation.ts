@@ -8,9 +8,11 @@ import type { Connection } from './connection.ts'
 import type { Effect, LiveEvent, LiveState, StateStep, Transition } from './live-state.ts'
 import { isBlocking, readFunctions, readText, toPrompt, toResumable } from './live-state.ts'
 import { nextLive, startNextTurn } from './next-live.ts'
+import { isNonBlockingByDefault } from './live-options.ts'
 import type { SetupContext, Lineage } from './open-setup.ts'
 import type { TurnSettings, TurnStep } from './plan-turn.ts'
 import { planTurn } from './plan-turn.ts'
+import { repeatCalls } from './repeat-calls.ts'
 
 interface ConversationContext extends SetupContext {
   readonly connection: Connection
@@ -93,11 +95,18 @@ export class Conversation {
       connection,
       goAway,
       signal,
+      repeats: this.#readRepeats(),
       settings: this.#turnSettings(),
       onStep: (step) => this.dispatch({ type: 'turn-step', turn, step }),
     }).catch((error: unknown) => {
       if (!signal.aborted) fail(error)
     })
+  }
+
+  #readRepeats(): number {
+    const { repeatsEmptyCalls } = this.#context.settings
+    if (repeatsEmptyCalls !== 'by-model') return repeatsEmptyCalls
+    return isNonBlockingByDefault(this.#state.config.model) ? 2 : 0
   }
 
   #turnSettings(): TurnSettings {
@@ -135,6 +144,8 @@ export class Conversation {
 
 interface TurnContext {
   readonly core: EmulatorCore
+  /** How often the model repeats a call whose result is empty. */
+  readonly repeats: number
   readonly connection: Connection
   readonly settings: TurnSettings
   /** Aborts when the turn is interrupted or the connection ends. */
@@ -147,7 +158,7 @@ interface TurnContext {
 /** Gets a reply from the responder and plays it. Rejects when the signal aborts or there is no reply. */
 async function playTurn(prompt: Prompt, context: TurnContext): Promise<void> {
   const { core, settings, signal } = context
-  const actions = await core.respond(prompt)
+  const actions = repeatCalls(prompt.contents, context.repeats) ?? (await core.respond(prompt))
   signal.throwIfAborted()
   let steps = 0
   for (const step of planTurn(actions, settings)) {

@@ -25,6 +25,15 @@ export interface LiveOptions {
   readonly silenceMs?: number
   /** The transcript of an utterance without a queued one and without `transcribe`. Default `Hello.` */
   readonly defaultTranscript?: string
+  /**
+   * How long a connection lives. `goAway` announces its end, a minute before or after half of the time. Then it closes with 1011. Default
+   * 58 minutes.
+   */
+  readonly lifetimeMs?: number
+  /** How long a pong takes. Gemini takes up to 30 seconds. Default 0. */
+  readonly pongDelayMs?: number
+  /** How often the model repeats a call whose result is empty. Default `by-model`: twice for `gemini-3.8-live`, never for others. */
+  readonly repeatsEmptyCalls?: number | 'by-model'
   /** The lifetime of a resumption handle. Default two hours. */
   readonly handleLifetimeMs?: number
   /** The code that closes the connection for a handle that is unknown or has expired. Default 1008. Gemini also uses 1007. */
@@ -51,6 +60,9 @@ export function readLiveOptions(options: LiveOptions): LiveSettings {
     completeSetup: true,
     silenceMs: 500,
     defaultTranscript: 'Hello.',
+    lifetimeMs: 58 * 60 * 1000,
+    pongDelayMs: 0,
+    repeatsEmptyCalls: 'by-model',
     handleLifetimeMs: 2 * 60 * 60 * 1000,
     refusedHandleCode: 1008,
     maxFrameBytes: 16 * 1024 * 1024,

@@ -63,6 +63,9 @@ interface OpenSession {
   readonly audioInput: AudioInput
 }
 
+/** The time that `goAway` leaves before a connection has reached its lifetime. */
+const MAX_NOTICE_MS = 60_000
+
 /** Reads the frames of one client and passes them to its conversation. */
 export class HostedSession implements LiveSession {
   readonly id: string
@@ -125,6 +128,8 @@ export class HostedSession implements LiveSession {
 
   interrupt() {
     this.#open?.conversation.dispatch({ type: 'speech-start' })
+    // The person has said nothing.
+    this.#open?.conversation.dispatch({ type: 'transcript', text: '', ms: 0 })
   }
 
   close(code: number, reason: string) {
@@ -220,8 +225,24 @@ export class HostedSession implements LiveSession {
     })
     this.#open = { conversation, audioInput: createAudioInput(setup, settings) }
     this.#connection.send({ setupComplete: {} })
+    this.#endAfter(settings.lifetimeMs)
     onReady(this)
     conversation.start()
+  }
+
+  /** Announces the end of the connection, and closes it after its lifetime. */
+  #endAfter(lifetimeMs: number) {
+    const { core } = this.#context
+    const { signal } = this.#connection
+    const noticeMs = Math.min(MAX_NOTICE_MS, lifetimeMs / 2)
+    const end = async () => {
+      await core.pause(lifetimeMs - noticeMs, signal)
+      this.#connection.send({ goAway: { timeLeft: `${noticeMs / 1000}s` } })
+      await core.pause(noticeMs, signal)
+      this.close(CloseCode.Internal, 'The session has reached its maximum duration.')
+    }
+    // The connection has ended before.
+    end().catch(() => undefined)
   }
 
   #handleRealtimeInput(input: RealtimeInput, session: OpenSession) {

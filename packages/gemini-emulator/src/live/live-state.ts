@@ -26,6 +26,8 @@ interface SessionConfig {
   readonly outputTranscription: boolean
   readonly bargeIn: boolean
   readonly cancelOnBargeIn: boolean
+  /** Whether a response with INTERRUPT waits until the person has finished. */
+  readonly interruptWaits: boolean
   /** Whether a turn that ends with blocking calls completes immediately. */
   readonly completeToolTurns: boolean
 }
@@ -86,6 +88,8 @@ export interface LiveState extends Omit<ResumableState, 'turn'> {
   readonly config: SessionConfig
   readonly turn: Turn
   readonly turnCount: number
+  /** Whether the person speaks at the moment. */
+  readonly isPersonSpeaking: boolean
   /** The latest video frame since the last input. */
   readonly videoFrame: Blob | undefined
   /** Whether client content is initial history without a reply (`historyConfig.initialHistoryInClientContent`). */
@@ -134,6 +138,7 @@ export function readConfig(setup: Setup, settings: LiveSettings): SessionConfig 
     outputTranscription: setup.outputAudioTranscription !== undefined,
     bargeIn: setup.realtimeInputConfig?.activityHandling !== 'NO_INTERRUPTION',
     cancelOnBargeIn: settings.cancelOnBargeIn,
+    interruptWaits: isNonBlockingByDefault(model),
     completeToolTurns:
       toolTurnComplete === 'by-model' ? !isThirdGeneration(model) : toolTurnComplete,
   }
@@ -162,6 +167,7 @@ export function createState(
     ...resumed,
     config,
     turnCount: 0,
+    isPersonSpeaking: false,
     videoFrame: undefined,
     isInitialHistory:
       resumed === undefined && setup.historyConfig?.initialHistoryInClientContent === true,

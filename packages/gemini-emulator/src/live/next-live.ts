@@ -22,9 +22,9 @@ export function nextLive(state: LiveState, event: LiveEvent): Transition {
     case 'video':
       return [{ ...state, videoFrame: event.frame }, []]
     case 'speech-start':
-      return bargeIn(state)
+      return bargeIn({ ...state, isPersonSpeaking: true })
     case 'transcript':
-      return addTranscript(state, event.text, event.ms)
+      return addTranscript({ ...state, isPersonSpeaking: false }, event.text, event.ms)
     case 'tool-responses':
       return addResponses(state, event.responses)
     case 'turn-step':
@@ -79,7 +79,8 @@ function addInput(state: LiveState, text: string): Transition {
 
 function addTranscript(state: LiveState, text: string, ms: number): Transition {
   const next = { ...state, inputAudioMs: state.inputAudioMs + ms }
-  if (text === '') return [next, []]
+  // A response may have waited until the person had finished.
+  if (text === '') return state.config.interruptWaits ? startNextTurn(next) : [next, []]
   const pieces = state.config.inputTranscription ? splitPieces(text) : []
   const transcript = pieces.map((piece) => sendContent({ inputTranscription: { text: piece } }))
   return chain([next, transcript], (transcribed) => addInput(transcribed, text))
@@ -112,14 +113,16 @@ function interrupt(state: LiveState): Transition {
 }
 
 function addResponses(state: LiveState, responses: readonly FunctionResponse[]): Transition {
+  const mustWait = state.isPersonSpeaking && state.config.interruptWaits
   let transition: Transition = [state, []]
   for (const response of responses) {
     transition = chain(transition, (next) => {
       const added = addResponse(next, response)
-      return chain([added.state, added.effects], added.interrupts ? interrupt : unchanged)
+      const isInterrupted = added.interrupts && !mustWait
+      return chain([added.state, added.effects], isInterrupted ? interrupt : unchanged)
     })
   }
-  return chain(transition, startNextTurn)
+  return mustWait ? transition : chain(transition, startNextTurn)
 }
 
 function applyStep(state: LiveState, turnId: number, step: StateStep): Transition {

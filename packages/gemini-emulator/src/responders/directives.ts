@@ -45,9 +45,11 @@ export const DIRECTIVES: Readonly<Record<string, Directive>> = {
   finish: text('[[finish MAX_TOKENS]]', (reason) =>
     isReason(reason) ? { type: 'finish', reason } : undefined,
   ),
-  block: text('[[block SAFETY]]', (reason) =>
-    isReason(reason) ? { type: 'block', reason } : undefined,
-  ),
+  block: text('[[block SAFETY]] or [[block SAFETY no-usage]]', (words) => {
+    const [reason = '', ...rest] = words.split(/\s+/)
+    if (!isReason(reason) || !['', 'no-usage'].includes(rest.join(' '))) return undefined
+    return { type: 'block', reason, ...(rest.length > 0 && { usage: false }) }
+  }),
   fail: text('[[fail 503 message]] or [[fail 429 retry=26 message]]', readFail),
   drop: text('[[drop]]', (rest) => (rest ? undefined : { type: 'drop' })),
   close: text('[[close 1011 reason]]', (words) => {

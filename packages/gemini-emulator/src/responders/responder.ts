@@ -50,8 +50,8 @@ export type Action =
   | { readonly type: 'pace'; readonly ms: number }
   /** Ends the reply with a finish reason other than STOP, such as MAX_TOKENS or SAFETY. */
   | { readonly type: 'finish'; readonly reason: string }
-  /** REST: blocks the prompt. The response has `promptFeedback.blockReason` and no candidate. */
-  | { readonly type: 'block'; readonly reason: string }
+  /** REST: blocks the prompt. The response has `promptFeedback.blockReason` and no candidate, and with `usage: false` no usage. */
+  | { readonly type: 'block'; readonly reason: string; readonly usage?: false }
   /** REST: fails with this status. After the first piece, the error is sent in the open stream. */
   | {
       readonly type: 'fail'

@@ -42,8 +42,12 @@ const STEPS = {
     .strictObject({ finish: words })
     .transform(({ finish }) => ({ type: 'finish', reason: finish })),
   block: z
-    .strictObject({ block: words })
-    .transform(({ block }) => ({ type: 'block', reason: block })),
+    .strictObject({ block: words, usage: z.literal(false).optional() })
+    .transform(({ block, usage }) => ({
+      type: 'block',
+      reason: block,
+      ...(usage === false && { usage }),
+    })),
   fail: z
     .strictObject({
       fail: z.number().int().min(400).max(599),

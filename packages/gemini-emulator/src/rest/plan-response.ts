@@ -18,7 +18,7 @@ export type Step =
   | { readonly do: 'raw'; readonly message: unknown }
   | { readonly do: 'pause'; readonly ms: number }
   | { readonly do: 'wait'; readonly gate: string }
-  | { readonly do: 'block'; readonly reason: string }
+  | { readonly do: 'block'; readonly reason: string; readonly usage: boolean }
   | { readonly do: 'fail'; readonly error: GoogleError }
   | { readonly do: 'drop' }
 
@@ -53,6 +53,7 @@ class Planner {
   #text = ''
   /** Adjacent calls, which are sent in one message. */
   #calls: Part[] = []
+  #isSigned = false
 
   constructor(prompt: Prompt, { paceMs, newId }: PlanOptions) {
     this.#prompt = prompt
@@ -133,10 +134,10 @@ class Planner {
     const signed = isGemini3(this.#prompt.model)
     const callId = id ?? (signed ? this.#newId() : undefined)
     const functionCall = { ...(callId !== undefined && { id: callId }), name, args }
-    // Only the first call of a step has the signature.
-    return signed && this.#calls.length === 0
-      ? { functionCall, thoughtSignature: signatureOf(name) }
-      : { functionCall }
+    // Only the first call of a response has the signature, also if the others are sent in messages of their own.
+    if (!signed || this.#isSigned) return { functionCall }
+    this.#isSigned = true
+    return { functionCall, thoughtSignature: signatureOf(name) }
   }
 
   #flushCalls(): void {
@@ -186,7 +187,7 @@ function toStep(action: StepAction, model: string): Step {
     case 'raw':
       return { do: 'raw', message: action.message }
     case 'block':
-      return { do: 'block', reason: action.reason }
+      return { do: 'block', reason: action.reason, usage: action.usage !== false }
     case 'fail':
       return { do: 'fail', error: scriptedError(action, model) }
     case 'drop':

@@ -29,7 +29,7 @@ export async function playResponse(steps: readonly Step[], context: PlayContext)
         await output.message(JSON.stringify(step.message))
         break
       case 'block':
-        await output.message(renderer.blocked(step.reason))
+        await output.message(renderer.blocked(step.reason, step.usage))
         break
       case 'pause':
       case 'wait':

@@ -25,7 +25,7 @@ export interface OutputTokens {
 /** Renders the `GenerateContentResponse` messages of one response as JSON. */
 export interface Renderer {
   candidate(candidate: Candidate): string
-  blocked(reason: string): string
+  blocked(reason: string, hasUsage: boolean): string
 }
 
 /** Serialises the shared fields once, so that each chunk needs only one small `JSON.stringify`. */
@@ -45,9 +45,10 @@ export function createRenderer(fields: ResponseFields): Renderer {
       const ending = finish ? `${JSON.stringify(finish.fields).slice(1, -1)},` : ''
       return `{"candidates":[{${content}${ending}"index":0}],${usage(tokens)}${tail}`
     },
-    blocked(reason) {
+    blocked(reason, hasUsage) {
       const feedback = { blockReason: reason, safetyRatings: safetyRatings(reason) }
-      return `{"promptFeedback":${JSON.stringify(feedback)},${usage({ candidates: 0, thoughts: 0 })}${tail}`
+      const counted = hasUsage ? `,${usage({ candidates: 0, thoughts: 0 })}` : ''
+      return `{"promptFeedback":${JSON.stringify(feedback)}${counted}${tail}`
     },
   }
 }
