@@ -41,7 +41,7 @@ longTest('[DM19] a second approver enters the code that the terminal shows', asy
   await dialog.getByRole('alert').waitFor()
   await takeScreenshot(page, 'approver-code')
   await enter(new URL(approverUrl).searchParams.get('code') ?? '')
-  await page.waitForURL(`${url}/`)
+  await page.waitForURL(`${url}/?view=approvals`)
   await page.getByRole('button', { name: /^Approvals: / }).waitFor()
   expect(await dialog.count()).toBe(0)
 })

@@ -68,7 +68,7 @@ longTest(
     )
     const deletion = card('Delete 2 notes')
     await deletion.getByText('Notebook › Delete notes').waitFor()
-    await deletion.getByText('The MCP server declares that this cannot be undone.').waitFor()
+    await deletion.getByText('Deleted notes cannot be restored.').waitFor()
     await takeScreenshot(page, 'mcp')
     expect(existsSync(file)).toBe(false)
     await decide(deletion, 'approve')

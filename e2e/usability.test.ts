@@ -4,6 +4,7 @@ import { chatPage } from './support/chat-page.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
 import { chooseMode, sendAndWait, isFocused, appShell } from './support/app-shell.ts'
+import { requestApproval } from './support/approvals.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { useTestDemo } from './support/use-test-demo.ts'
 
@@ -152,6 +153,17 @@ describe('accessibility', () => {
     await first.focus()
     await page.keyboard.press('Enter')
     expect(await isFocused(input)).toBe(true)
+  })
+
+  test('[DM30] at 400 % zoom, the headline of a new approval is in view', async () => {
+    const viewport = { width: 320, height: 225 }
+    const { page, card } = await requestApproval(testDemo, 'Send $50 to Alice', { viewport })
+    const view = await page.locator('.scroller').boundingBox()
+    const headline = await card('Alice').locator('.adk-call-description').boundingBox()
+    const { y = 0, height = 0 } = headline ?? {}
+    expect(y).toBeGreaterThanOrEqual(view?.y ?? 0)
+    expect(y + height).toBeLessThanOrEqual((view?.y ?? 0) + (view?.height ?? 0))
+    await takeScreenshot(page, 'zoom-approval')
   })
 
   test('[DM375] at 400 % zoom, the conversation has most of the height', async () => {

@@ -136,7 +136,7 @@ test.each([
   [
     'for a reason',
     { reason: 'too much' },
-    'was not carried out, because it was rejected. Reason given: “too much”',
+    'was not carried out, because it was rejected. Reason: “too much”.',
   ],
 ])(
   '[DM45] a payment that is denied %s is not made, and the model receives the denial',
@@ -200,7 +200,7 @@ test('[DM40] [DM45] the direct mode rejects payments over 500 dollars', async ()
   await chat.sendMessage({ text: 'Send $600 to Alice' })
   await chat.addToolApprovalResponse({ id: payments(chat)[0]?.approval?.id ?? '', approved: true })
   await expect.poll(() => payments(chat)[0]?.state, LONG).toBe('output-available')
-  expect(JSON.stringify(payments(chat)[0])).toContain('second person')
+  expect(JSON.stringify(payments(chat)[0])).toContain('second approver')
   expect(spent()).toBe(0)
 })
 

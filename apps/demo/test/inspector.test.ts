@@ -94,6 +94,15 @@ describe('trace', () => {
     expect([trace.endedAt, trace.error]).toEqual([1500, 'disconnected'])
   })
 
+  test('[IN1] a call that waits when the reply ends is not shown as ended', () => {
+    const trace = traceOf([
+      [1010, { type: 'tool-input-available', toolCallId: 'k', toolName: 'pay', input: {} }],
+      [1012, { type: 'tool-approval-request', approvalId: 'a', toolCallId: 'k' }],
+    ])
+    endTrace(trace, 1500)
+    expect(trace.spans.map(({ to }) => to)).toEqual([undefined, undefined])
+  })
+
   test('[IN3] a reply of any length keeps a bounded number of lines and characters', () => {
     const trace = startTrace(STARTED, 0)
     for (let index = 0; index < 3000; index += 1) {

@@ -456,7 +456,7 @@ test('[DM19] the code from the terminal makes a browser an approver, and is remo
   ])
   expect(await isApprover()).toBe(false)
   expect(demo.summary.join()).toContain(demo.approverUrl)
-  expect(await follow(demo.approverUrl ?? '')).toEqual([303, '/'])
+  expect(await follow(demo.approverUrl ?? '')).toEqual([303, '/?view=approvals'])
   expect(await isApprover()).toBe(true)
   await using other = await startDemo({ PORT: '0', DATA_DIR: data.path })
   expect(new URL(other.approverUrl ?? '').search).not.toBe(new URL(demo.approverUrl ?? '').search)

@@ -75,7 +75,7 @@ const LABELS = {
     location: 'Location',
     locationHint: 'Your browser may also ask. Your coordinates are sent to the model.',
     destructive: 'Notebook',
-    destructiveHint: 'The MCP server declares that this cannot be undone.',
+    destructiveHint: 'Deleted notes cannot be restored.',
   },
   ja: {
     payment: '送金',
@@ -84,6 +84,6 @@ const LABELS = {
     locationHint:
       'ブラウザーからも確認を求められることがあります。位置情報はモデルに送信されます。',
     destructive: 'メモ帳',
-    destructiveHint: 'MCPサーバーは、この操作を取り消せないものとしています。',
+    destructiveHint: '削除したメモは元に戻せません。',
   },
 } as const satisfies Record<Language, unknown>

@@ -5,6 +5,7 @@ import { WeatherRequest } from '../agent/tools/get-weather.ts'
 import { pay, PaymentRequest, refuse } from '../agent/tools/process-payment.ts'
 import type { Wallets } from '../agent/wallet/wallets.ts'
 import type { Weather } from '../agent/weather/weather.ts'
+import { formatMoney } from '../format-money.ts'
 import { ONE_PERSON_UP_TO } from './approval-policy.ts'
 
 export interface DirectToolsOptions {
@@ -47,4 +48,4 @@ export function createDirectTools({ weather, wallets, userId }: DirectToolsOptio
   }
 }
 
-const NEEDS_TWO = `Payments beyond ${ONE_PERSON_UP_TO} USD need a second person, whom the direct mode cannot ask.`
+const NEEDS_TWO = `Direct mode cannot ask a second approver, so it cannot send more than ${formatMoney(ONE_PERSON_UP_TO, 'USD', 'en')}.`

@@ -102,7 +102,7 @@ function hasCode({ url = '/' }: IncomingMessage): boolean {
 
 /** Redirects, so that the code does not stay in the URL or in the browser history. */
 function redirect(response: ServerResponse, roles: readonly string[]): void {
-  const location = roles.includes(APPROVER_ROLE) ? '/' : `${APPROVER_ADDRESS}&wrong`
+  const location = roles.includes(APPROVER_ROLE) ? '/?view=approvals' : `${APPROVER_ADDRESS}&wrong`
   response.writeHead(303, { location, 'cache-control': 'no-store' }).end()
 }
 

@@ -78,7 +78,7 @@ describe('payments', () => {
     expect(replyTo(pay(50, '花子'), response)).toEqual(
       reason === undefined
         ? [english, japanese]
-        : [`${english} Reason given: “${reason}”`, `${japanese}理由は「${reason}」です。`],
+        : [`${english} Reason: “${reason}”.`, `${japanese}理由は「${reason}」です。`],
     )
   })
 
@@ -176,7 +176,7 @@ describe('other tools', () => {
       location,
       { denied: true, reason: 'private' },
       [
-        'The location request was not carried out, because it was rejected. Reason given: “private”',
+        'The location request was not carried out, because it was rejected. Reason: “private”.',
         '現在地の取得は拒否されたため、実行していません。理由は「private」です。',
       ],
     ],

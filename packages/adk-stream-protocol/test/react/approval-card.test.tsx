@@ -301,7 +301,13 @@ describe('the outcome', () => {
     expect(announced()).toEqual(['Sending your decision…'])
     page.update(message, { unconfirmed, isConnected: false })
     expect(announced()).toEqual([
-      'Your decision will be sent when the connection is back. Nothing has run yet.',
+      'Your approval will be sent when the connection is back. Nothing has run yet.',
+    ])
+    const denial = { id: 'approval-1', approved: false as const }
+    const denied = payment({ state: 'approval-responded', approval: denial })
+    page.update(answer(denied, approvalPart()), { unconfirmed, isConnected: false })
+    expect(announced()).toEqual([
+      'Your denial will be sent when the connection is back. Nothing has run yet.',
     ])
     page.update(message, {})
     expect(announced()).toEqual(['Approved. Running…'])
@@ -322,6 +328,7 @@ describe('the outcome', () => {
     const approval = { id: 'approval-1', approved: false as const }
     const page = show(answer(payment({ state: 'approval-responded', approval }), approvalPart()))
     expect(announced()).toEqual(['Denied. Informing the assistant…'])
+    expect(card().querySelector('.adk-tool-state')?.textContent).toBe('Denied')
     page.update(answer(payment({ state: 'approval-responded', approval }), approvalPart()), {
       refusals,
     })

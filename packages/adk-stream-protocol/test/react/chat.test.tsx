@@ -344,7 +344,7 @@ it('[RE162] over the socket, a decision without a connection waits for it and do
   browser.cut()
   await waitFor(() => expect(page.chat.connection.state).toBe('lost'))
   await page.click('Approve')
-  await page.until('Your decision will be sent when the connection is back. Nothing has run yet.')
+  await page.until('Your approval will be sent when the connection is back. Nothing has run yet.')
   expect(page.text).not.toContain('Approved. Running')
   expect(testBridge.wallet.payments).toEqual([])
   browser.isOffline = false
@@ -392,7 +392,7 @@ it('[CL530] [RE162] over HTTP, a decision without a connection waits for it, is 
   await page.untilReady()
   browser.isOffline = true
   await page.click('Approve')
-  await page.until('Your decision will be sent when the connection is back. Nothing has run yet.')
+  await page.until('Your approval will be sent when the connection is back. Nothing has run yet.')
   expect(page.text).not.toContain('Approved. Running')
   expect(testBridge.wallet.payments).toEqual([])
   expect([page.chat.problem, page.chat.refusals.size, page.errors]).toEqual([undefined, 0, []])
@@ -428,7 +428,7 @@ it('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be taken
   browser.isOffline = true
   vi.stubGlobal('navigator', { onLine: false })
   await page.click('Approve')
-  await screen.findByText(/Your decision will be sent when the connection is back. Nothing/)
+  await screen.findByText(/Your approval will be sent when the connection is back. Nothing/)
   await page.click('Take back')
   await screen.findByRole('button', { name: 'Approve' })
   await page.untilReady()
@@ -495,7 +495,7 @@ it('[CL370] a decision outlives the attempts after which requests fail', async (
   browser.cut()
   await waitFor(() => expect(page.chat.connection.attempt ?? 0).toBeGreaterThan(3))
   await page.click('Approve')
-  await screen.findByText(/Your decision will be sent when the connection is back. Nothing/)
+  await screen.findByText(/Your approval will be sent when the connection is back. Nothing/)
   const before = page.chat.connection.attempt ?? 0
   await waitFor(() => expect(page.chat.connection.attempt ?? 0).toBeGreaterThan(before + 2))
   browser.isOffline = false

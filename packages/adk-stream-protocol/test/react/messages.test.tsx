@@ -398,7 +398,7 @@ describe('the connection', () => {
     [{ connection: lost, status: 'submitted' as const, messages: [said] }, /Your message will be/],
     [
       { connection: lost, status: 'streaming' as const, messages: [said, says('a', 'One')] },
-      /The reply continues/,
+      /The reply appears/,
     ],
     [{ connection: lost, unconfirmed: new Set(['a']) }, /Your decision will be sent/],
     [
@@ -424,7 +424,7 @@ describe('the connection', () => {
     )
     expect(view.container.textContent).toContain('Your message was not sent')
     view.rerender(<ProblemCard problem={{ kind: 'disconnected' }} onRecover={vi.fn()} />)
-    expect(view.container.textContent).toContain('The reply continues when you reconnect')
+    expect(view.container.textContent).toContain('The reply appears when you reconnect')
   })
 })
 

@@ -263,7 +263,7 @@ test('[CL853] a message that was written without a connection is sent after the 
   page.say('[[say Hello there.]]')
   await waitFor(() => expect(page.chat.problem?.kind).toBe('disconnected'))
   await user.click(inChat().getByRole('button', { name: 'Approve' }))
-  await inChat().findByText(/^Your decision will be sent when the connection is back/)
+  await inChat().findByText(/^Your (?:approval|denial) will be sent when the connection is back/)
   switchNetwork(browser, true)
   await inChat().findByText('Hello there.')
   await inChat().findByText('Paid.')

@@ -42,7 +42,7 @@ export const english: Phrases = {
   denied: (action, reason) =>
     reason === undefined
       ? `${upperFirst(action)} was not carried out, because it was rejected.`
-      : `${upperFirst(action)} was not carried out, because it was rejected. Reason given: “${reason}”`,
+      : `${upperFirst(action)} was not carried out, because it was rejected. Reason: “${reason}”.`,
   pending: (action) => `${upperFirst(action)} has not happened yet: it is waiting for a decision.`,
   expired: (action) =>
     `${upperFirst(action)} was not carried out, because the request expired before it was decided.`,

@@ -142,6 +142,27 @@ function LatestButton({ onClick }: { readonly onClick: () => void }) {
 
 const NEAR_PX = 40
 
+/** The pending cards at the end of the conversation. */
+const LAST_CARDS = '.adk-message:last-of-type > .adk-approval[data-state="approval-requested"]'
+
+/** Returns how far to scroll: to the end, but not past the headline of the first card that waits there. */
+function findEnd(scroller: HTMLElement, content: HTMLElement): number {
+  const end = scroller.scrollHeight - scroller.clientHeight
+  const card = content.querySelector<HTMLElement>(LAST_CARDS)
+  if (!card || !isLastContent(card)) return end
+  const top = card.getBoundingClientRect().top - scroller.getBoundingClientRect().top
+  return Math.min(end, scroller.scrollTop + top - CARD_MARGIN_PX)
+}
+
+/** Whether nothing but other cards and the footer of the message follows. */
+function isLastContent(card: Element): boolean {
+  const next = card.nextElementSibling
+  return next === null || (next.matches('.adk-tool, footer') && isLastContent(next))
+}
+
+/** Between the top of the view and a card, in px. */
+const CARD_MARGIN_PX = 8
+
 /**
  * Scrolls to the end of an element when content is added, until the person scrolls up. Continues when they return to the end. Does
  * not scroll if `still` is true.
@@ -173,7 +194,7 @@ function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement
       lastHeight = scroller.clientHeight
     }
     const grown = new ResizeObserver(() => {
-      if (followingRef.current) scroller.scrollTop = scroller.scrollHeight
+      if (followingRef.current) scroller.scrollTop = findEnd(scroller, content)
     })
     scroller.addEventListener('scroll', watch, { passive: true })
     grown.observe(content)

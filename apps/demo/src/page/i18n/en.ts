@@ -103,7 +103,7 @@ export const en: Labels = {
       connection: 'Connection',
       connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini direct' },
       explanations: {
-        sse: 'Write to the agent. Replies are streamed over HTTP.',
+        sse: 'Write to the agent and read its replies.',
         live: 'Speak or write to the same agent over a WebSocket. You can interrupt it.',
         direct: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
       },

@@ -118,7 +118,7 @@ export const ja: Labels = {
       connection: '接続方式',
       connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini（直接）' },
       explanations: {
-        sse: 'エージェントと文字で会話します。回答は HTTP でストリーミングされます。',
+        sse: 'エージェントと文字で会話します。',
         live: '同じエージェントと音声や文字で会話できます（WebSocket）。割り込みも可能です。',
         direct:
           'エージェントを介さず、AI SDK だけで Gemini に接続します（比較用、保存されません）。',

@@ -33,7 +33,9 @@ export function Inbox({ inbox, chats, onOpenChat }: InboxProps) {
   const { inbox: labels } = useAdkLabels()
   const { approvalsPage } = useLabels().shell
   const { approvals, hasMore } = inbox
-  const label = labels.label(approvals.length, hasMore)
+  // As in the title of the page: what waits for this person. Their votes stay in the list, to be withdrawn.
+  const count = approvals.filter(({ voted }) => !voted).length
+  const label = labels.label(count, hasMore)
   const renderChatLink = useCallback(
     (chatId: string) => (
       <ChatLink
@@ -57,9 +59,9 @@ export function Inbox({ inbox, chats, onOpenChat }: InboxProps) {
         popoverTarget={POPOVER_ID}
       >
         <InboxIcon aria-hidden="true" />
-        {approvals.length > 0 && (
+        {count > 0 && (
           <span className="badge" aria-hidden="true">
-            {approvals.length}
+            {count}
             {hasMore && '+'}
           </span>
         )}

@@ -42,6 +42,8 @@ export interface InspectorLabels {
   readonly recording: string
   readonly streams: string
   readonly nothingYet: string
+  /** A call that had not ended when its stream did. */
+  readonly unfinished: string
   readonly noMatch: (filter: string) => string
   readonly notStored: string
   readonly noTurns: string
@@ -138,7 +140,8 @@ export const en: InspectorLabels = {
   wire: 'Wire',
   recording: 'Recording',
   streams: 'Streams',
-  nothingYet: 'No traffic yet. Send a message to see it here.',
+  nothingYet:
+    'No traffic since this page was loaded. Send a message to see it here. The timeline shows what happened before.',
   noMatch: (filter) => `No traffic of a type with “${filter}”.`,
   notStored: 'The server does not store chats of this connection. See Streams.',
   noTurns: 'Nothing has happened in this chat yet. Send a message to see it here.',
@@ -213,6 +216,7 @@ export const en: InspectorLabels = {
   firstWord: 'first token',
   whole: 'total',
   open: 'streaming',
+  unfinished: 'waiting',
   chunks: (count) => (count === 1 ? '1 chunk' : `${count.toLocaleString('en')} chunks`),
   spans: { reasoning: 'reasoning', text: 'text', call: 'call', approval: 'approval' },
   reading: 'Loading the audit record…',
@@ -290,7 +294,8 @@ export const ja: InspectorLabels = {
   wire: '通信',
   recording: '記録',
   streams: 'ストリーム',
-  nothingYet: 'まだ通信はありません。メッセージを送信すると、ここに表示されます。',
+  nothingYet:
+    'このページを読み込んでから、通信はありません。メッセージを送信すると、ここに表示されます。以前の内容は「タイムライン」にあります。',
   noMatch: (filter) => `種類に「${filter}」を含む通信はありません。`,
   notStored: 'この接続のチャットはサーバーに保存されません。「ストリーム」を見てください。',
   noTurns: 'このチャットではまだ何も起きていません。メッセージを送信すると、ここに表示されます。',
@@ -366,6 +371,7 @@ export const ja: InspectorLabels = {
   firstWord: '最初のトークン',
   whole: '合計',
   open: '受信中',
+  unfinished: '待機中',
   chunks: (count) => `${count.toLocaleString('ja')} チャンク`,
   spans: { reasoning: '思考', text: '回答', call: '呼び出し', approval: '承認待ち' },
   reading: '監査記録を読み込んでいます…',

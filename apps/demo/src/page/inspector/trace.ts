@@ -61,7 +61,9 @@ export function traceChunk(trace: TurnTrace, chunk: Chunk, at: number): void {
 export function endTrace(trace: TurnTrace, at: number, error?: string): void {
   trace.endedAt = at
   if (error !== undefined) trace.error = error
-  for (const span of trace.spans) span.to ??= at
+  // A call that waits for a decision ends in a later reply, or never.
+  for (const span of trace.spans)
+    if (span.kind === 'text' || span.kind === 'reasoning') span.to ??= at
 }
 
 function addEntry(entries: Entry[], chunk: Chunk, at: number): void {

@@ -72,6 +72,7 @@ function Lanes({ turn }: { readonly turn: TurnTrace }) {
   const last = turn.entries.at(-1)
   const end = Math.max(turn.endedAt ?? last?.lastAt ?? startedAt, startedAt + 1)
   const percent = (at: number): string => `${((at - startedAt) / (end - startedAt)) * 100}%`
+  const unfinished = turn.endedAt === undefined ? labels.open : labels.unfinished
   if (spans.length === 0) return null
   return (
     <figure className="lanes" role="img" aria-label={describeSpans(spans, labels.spans)}>
@@ -82,13 +83,16 @@ function Lanes({ turn }: { readonly turn: TurnTrace }) {
             <span
               className="lane-bar"
               data-kind={span.kind}
+              data-open={span.to === undefined || undefined}
               style={{
                 insetInlineStart: percent(span.from),
                 insetInlineEnd: `calc(100% - ${percent(span.to ?? end)})`,
               }}
             />
           </span>
-          <span className="lane-time">{formatMs((span.to ?? end) - span.from)}</span>
+          <span className="lane-time">
+            {span.to === undefined ? unfinished : formatMs(span.to - span.from)}
+          </span>
         </div>
       ))}
     </figure>

@@ -337,6 +337,8 @@ function describeApprovalState(
   { state, outcome }: Approval,
   labels: AdkLabels,
 ): string {
+  // A denial may wait for other decisions before the model is told. Nothing runs.
+  if (call.state === 'approval-responded' && !call.approval.approved) return labels.tool.denied
   const hasEnded = state !== 'requested' && state !== 'approved'
   return hasEnded ? labels.approval.states[state] : describeCallState(call, labels, outcome)
 }
@@ -365,7 +367,9 @@ function describeApprovalStatus(
         return isOverdue ? approval.deadlinePassed : approval.waiting
       if (call.state === 'approval-responded' && refusal) return approval.refused
       if (call.state === 'approval-responded' && delivery !== 'confirmed')
-        return delivery === 'sending' ? approval.sending : approval.waitingForConnection
+        return delivery === 'sending'
+          ? approval.sending
+          : approval.waitingForConnection(call.approval.approved)
       return call.state === 'approval-responded' && !call.approval.approved
         ? approval.denying
         : approval.running

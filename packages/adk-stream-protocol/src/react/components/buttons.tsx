@@ -100,7 +100,8 @@ interface HoldButtonProps {
   readonly onHeld: () => void
 }
 
-type Press = 'none' | 'held' | 'armed'
+/** `early`: the second press came too soon after the first one. */
+type Press = 'none' | 'held' | 'armed' | 'early'
 
 /** Whether a key presses a button. */
 function isPress(event: KeyboardEvent): boolean {
@@ -152,10 +153,17 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
     const { current } = armedAt
     if (current !== undefined && Date.now() - current >= DOUBLE_CLICK_MS) return act()
     armedAt.current = current ?? Date.now()
-    setPress('armed')
+    setPress(current === undefined ? 'armed' : 'early')
     after(ARMED_MS, disarm)
   }
   const isPressed = press === 'held'
+  const prompts = {
+    none: undefined,
+    held: undefined,
+    armed: approval.pressAgain,
+    early: approval.pressedEarly,
+  }
+  const next = prompts[press]
   const onPointerDown = ({ button, pointerId, currentTarget }: PointerEvent): void => {
     if (button !== 0) return
     hasActed.current = false
@@ -187,7 +195,7 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
         // Screen readers click, with or without the events of a pointer.
         onClick={() => (hasActed.current ? (hasActed.current = false) : release())}
       >
-        {press === 'armed' ? approval.pressAgain : label}
+        {next ?? label}
       </button>
       {!disabled && (
         <span id={id} className="adk-hold-hint">
@@ -195,7 +203,7 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
         </span>
       )}
       <span className="adk-hidden" role="status">
-        {press === 'armed' && approval.pressAgain}
+        {next}
       </span>
     </>
   )

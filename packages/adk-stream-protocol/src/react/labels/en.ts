@@ -97,8 +97,8 @@ export const en: AdkLabels = {
     running: 'Approved. Running…',
     denying: 'Denied. Informing the assistant…',
     sending: 'Sending your decision…',
-    waitingForConnection:
-      'Your decision will be sent when the connection is back. Nothing has run yet.',
+    waitingForConnection: (approved) =>
+      `Your ${approved ? 'approval' : 'denial'} will be sent when the connection is back. Nothing has run yet.`,
     waitingDecision: (given, mayHaveArrived) =>
       mayHaveArrived
         ? `The connection was lost while your ${given} was being sent. It will be sent again when the connection is back, and counts once.`
@@ -120,6 +120,7 @@ export const en: AdkLabels = {
     approveAction: (action) => `Approve ${action}`,
     holdHint: 'Hold to approve, or press twice.',
     pressAgain: 'Press again to approve',
+    pressedEarly: 'Wait a moment, then press again',
     previewChanged: 'This has changed since you looked. Check it before you approve.',
     previewMissing: 'The effect of this call cannot be determined right now. You can deny it.',
     retryPreview: 'Check again',
@@ -382,7 +383,7 @@ export const en: AdkLabels = {
         : `Too many requests. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
     disconnected: {
       title: 'The connection was lost',
-      text: 'Check your network. The reply continues when you reconnect.',
+      text: 'Check your network. The reply appears when you reconnect.',
     },
     unsent: {
       title: 'Your message was not sent',
@@ -438,7 +439,7 @@ export const en: AdkLabels = {
     signInAgain: 'Sign in again in another tab, then return to this page.',
     kept: {
       message: 'Your message will be sent when the connection is back.',
-      reply: 'The reply continues when the connection is back.',
+      reply: 'The reply appears when the connection is back.',
       decision: 'Your decision will be sent when the connection is back.',
       nothing: 'What you write is kept.',
     },

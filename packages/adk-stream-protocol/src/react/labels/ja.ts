@@ -114,7 +114,8 @@ export const ja: AdkLabels = {
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
     sending: '送信しています…',
-    waitingForConnection: '接続が回復したら送信します。まだ実行されていません。',
+    waitingForConnection: (approved) =>
+      `接続が回復したら、${approved ? '承認' : '拒否'}を送信します。まだ実行されていません。`,
     waitingDecision: (given, mayHaveArrived) => {
       const what = { approval: '承認', denial: '拒否', answer: '回答' }[given]
       return mayHaveArrived
@@ -137,6 +138,7 @@ export const ja: AdkLabels = {
     approveAction: (action) => `${action}を承認`,
     holdHint: '長押し、または2回押すと承認します。',
     pressAgain: 'もう一度押すと承認',
+    pressedEarly: '少し待ってから、もう一度押してください',
     previewChanged: '表示後に内容が変わりました。確認してから承認してください。',
     previewMissing: '現在、実行した場合の結果を確認できません。拒否はできます。',
     retryPreview: 'もう一度確認',
@@ -496,7 +498,7 @@ export const ja: AdkLabels = {
     signInAgain: '別のタブでサインインしてから、このページに戻ってください。',
     kept: {
       message: '接続が回復したら、メッセージを送信します。',
-      reply: '接続が回復したら、回答の続きを表示します。',
+      reply: '接続が回復したら、回答を表示します。',
       decision: '接続が回復したら、承認・拒否・回答を送信します。',
       nothing: '入力した内容は保持されます。',
     },

@@ -284,7 +284,7 @@ interface ApprovalLabels {
   /** The decision was sent, and the server has not confirmed it. */
   readonly sending: string
   /** The decision is sent when the connection is back. */
-  readonly waitingForConnection: string
+  readonly waitingForConnection: (approved: boolean) => string
   /** The limits of a number in a form. Empty if it has none. */
   readonly describeLimits: (limits: { readonly min?: number; readonly max?: number }) => string
   /** A vote or an answer waits for the connection. `mayHaveArrived`: it was sent before, without a response. */
@@ -316,6 +316,8 @@ interface ApprovalLabels {
   readonly holdHint: string
   /** The label of that button after a first, short press. */
   readonly pressAgain: string
+  /** The label after a second press that came so early that it may have been a double click. */
+  readonly pressedEarly: string
   /** The preview has changed since the person saw it. */
   readonly previewChanged: string
   /** The preview cannot be made, so the call cannot be approved. */
