@@ -45,6 +45,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
     await waitUntilIdle()
     const message = log.locator('[data-role=user]').first()
     await message.getByRole('button', { name: 'Edit and send again' }).click()
+    await message.getByText(/has run since this message, so it cannot be replaced/).waitFor()
     await page.getByLabel('Edit the message').fill('Something else')
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText('Send a new message instead.').waitFor()

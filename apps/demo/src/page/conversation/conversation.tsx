@@ -8,11 +8,11 @@ import {
 } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
 import { ArrowDown } from 'lucide-react'
-import { memo, useCallback, useEffect, useRef, useState } from 'react'
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 
 import { Composer, type ComposerHandle, type Draft } from '../composer/composer.tsx'
 import { useLabels } from '../i18n/language.tsx'
-import { EditContext, renderActions, toMarkdown } from './message-actions.tsx'
+import { EditContext, LockedContext, renderActions, toMarkdown } from './message-actions.tsx'
 import { type Mode, storesChats } from '../settings.ts'
 import { useChatVoice, TalkButton, VoicePanel } from './voice-panel.tsx'
 import { Welcome } from './welcome.tsx'
@@ -71,6 +71,9 @@ export function Conversation(props: ConversationProps) {
   const edit = useRefusedEdit(chat, resend, write)
   const voice = useChatVoice(id, mode)
   const pending = countPending(messages)
+  const lockedIds = listLocked(messages).join(' ')
+  // A chunk does not render the actions of all messages.
+  const locked = useMemo(() => new Set(lockedIds.split(' ')), [lockedIds])
   // A person who talks does not scroll to a new approval.
   useEffect(() => {
     if (pending > 0 && voice && voice.state.state !== 'off') goToEnd()
@@ -86,14 +89,16 @@ export function Conversation(props: ConversationProps) {
             />
           )}
           <EditContext value={busy ? undefined : edit}>
-            <MessageList
-              {...chat}
-              onDecide={chat.decide}
-              onCancelDecision={chat.cancelDecision}
-              onRegenerate={regenerate}
-              renderActions={renderActions}
-              voice={voice}
-            />
+            <LockedContext value={locked}>
+              <MessageList
+                {...chat}
+                onDecide={chat.decide}
+                onCancelDecision={chat.cancelDecision}
+                onRegenerate={regenerate}
+                renderActions={renderActions}
+                voice={voice}
+              />
+            </LockedContext>
           </EditContext>
           {problem && problem.kind !== 'disconnected' && (
             <ProblemCard problem={problem} onRecover={conversation.recover} />
@@ -118,6 +123,14 @@ export function Conversation(props: ConversationProps) {
       </footer>
     </>
   )
+}
+
+/** Returns the ids of the messages before the newest one with an approved call. */
+function listLocked(messages: readonly UIMessage[]): string[] {
+  const acted = messages.findLastIndex(({ parts }) =>
+    parts.some((part) => 'approval' in part && part.approval?.approved === true),
+  )
+  return messages.slice(0, Math.max(acted, 0)).map(({ id }) => id)
 }
 
 function countPending(messages: readonly UIMessage[]): number {

@@ -20,6 +20,9 @@ export const EditContext = createContext<((message: UIMessage, text: string) => 
   undefined,
 )
 
+/** The ids of messages that the server refuses to replace, because an approved call has run since. */
+export const LockedContext = createContext<ReadonlySet<string>>(new Set())
+
 /** A stable function for `MessageList`. */
 export function renderActions(message: UIMessage) {
   return <MessageActions message={message} />
@@ -28,6 +31,7 @@ export function renderActions(message: UIMessage) {
 /** Copies a message, or edits it if it is the person's own. */
 function MessageActions({ message }: { readonly message: UIMessage }) {
   const onEdit = use(EditContext)
+  const isLocked = use(LockedContext).has(message.id)
   const [editing, setEditing] = useState(false)
   const editRef = useRef<HTMLButtonElement>(null)
   const isCancelled = useRef(false)
@@ -47,6 +51,7 @@ function MessageActions({ message }: { readonly message: UIMessage }) {
     return (
       <MessageEditor
         text={text}
+        isLocked={isLocked}
         onCancel={cancel}
         onResend={
           onEdit &&
@@ -70,13 +75,15 @@ function MessageActions({ message }: { readonly message: UIMessage }) {
 
 interface MessageEditorProps {
   readonly text: string
+  /** Whether the server refuses to replace the message. */
+  readonly isLocked: boolean
   /** Called with the edited text. Undefined while a reply is running: the editor stays, and its text with it. */
   readonly onResend: ((text: string) => void) | undefined
   readonly onCancel: () => void
 }
 
 /** Edits a message in place and sends it again. */
-function MessageEditor({ text, onResend, onCancel }: MessageEditorProps) {
+function MessageEditor({ text, isLocked, onResend, onCancel }: MessageEditorProps) {
   const { actions } = useLabels().shell
   const [draft, setDraft] = useState(text)
   const hintId = useId()
@@ -112,7 +119,7 @@ function MessageEditor({ text, onResend, onCancel }: MessageEditorProps) {
       />
       <div className="message-editor-footer">
         <p id={hintId} className="fine">
-          {actions.editHint}
+          {isLocked ? actions.editLocked : actions.editHint}
         </p>
         <button type="button" className="outlined" onClick={onCancel}>
           {actions.cancel}

@@ -173,6 +173,8 @@ export const en: Labels = {
       edit: 'Edit and send again',
       editLabel: 'Edit the message',
       editHint: 'Replaces this message and everything after it.',
+      editLocked:
+        'An approved call has run since this message, so it cannot be replaced. Your text moves to the message input.',
       cancel: 'Cancel',
       resend: 'Send again',
     },

@@ -172,6 +172,8 @@ interface ShellLabels {
     readonly edit: string
     readonly editLabel: string
     readonly editHint: string
+    /** The server refuses to replace the message. */
+    readonly editLocked: string
     readonly cancel: string
     readonly resend: string
   }
