@@ -10,6 +10,8 @@ const Id = z.string().min(1).max(256)
 const Base64 = z.base64().min(1)
 /** The agent of a new chat, if the bridge has several. */
 const Agent = z.string().max(64)
+/** The tag of the principal that has decided. */
+const PrincipalTag = z.string().max(64)
 const MimeType = z.string().min(1).max(128)
 /** How a client that does not watch the chat gets the audio of a requested turn. Default `base64`. */
 const RequestAudio = z.enum(['base64', 'none'])
@@ -34,6 +36,7 @@ const FRAMES = [
         dialect: z.string().max(64).optional(),
         hold: z.boolean().optional(),
         openApprovals: OpenApprovals.optional(),
+        decidedAs: PrincipalTag.optional(),
       })
       .optional(),
     audio: RequestAudio.optional(),
@@ -58,6 +61,7 @@ const FRAMES = [
     args: UncheckedObject.optional(),
     payload: z.unknown().optional(),
     preview: Digest.optional(),
+    decidedAs: PrincipalTag.optional(),
   }),
   z
     .object({

@@ -21,6 +21,7 @@ export const ERROR_CODES = [
   'unknown-chat',
   'unknown-approval',
   'not-allowed',
+  'other-principal',
   'approval-decided',
   'approval-voted',
   'not-voted',
@@ -66,6 +67,12 @@ export const ERROR_CODES = [
   'model-call-limit',
   'unknown-tool',
 ] as const
+
+/**
+ * The header of a response with a tag of its principal. In a request, it names the principal that decided: a decision that waited for the
+ * connection may be sent after another person has signed in (SE1120).
+ */
+export const PRINCIPAL_HEADER = 'adk-principal'
 
 // TypeScript prints the name of a union that a conditional type creates, and all members of one that an index reads.
 /** An error code. PROTOCOL.md lists them. */

@@ -34,6 +34,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   ],
   'unknown-chat': [404, 'There is no such chat.'],
   'unknown-approval': [404, 'There is no such approval request.'],
+  'other-principal': [
+    403,
+    'Another person was signed in when this was decided. It was not accepted, and nothing was changed.',
+  ],
   'not-allowed': [403, 'Another person decides this approval.'],
   'approval-decided': [409, 'This approval has already been decided.'],
   'approval-voted': [409, 'You have already approved this call. Other people must approve it too.'],

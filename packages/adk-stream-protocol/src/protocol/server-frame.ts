@@ -23,7 +23,13 @@ type StreamFrame =
 
 /** The frames that the AI SDK's client ignores. */
 type ExtensionFrame =
-  | { readonly type: 'hello'; readonly protocol: string; readonly limits: AnnouncedLimits }
+  | {
+      readonly type: 'hello'
+      readonly protocol: string
+      readonly limits: AnnouncedLimits
+      /** The tag of the principal of the socket. */
+      readonly principal: string
+    }
   | ({ readonly type: 'decided'; readonly decisionId: string } & Acknowledgement<{
       /** The current state of the approval. */
       readonly state: string

@@ -112,7 +112,8 @@ export class AdkApi {
     this.#http = http
     this.#feed = new PageFeed(http)
     this.#outbox = new DecisionOutbox({
-      decide: (approvalId, decision) => this.decide(approvalId, decision),
+      decide: (approvalId, decision, by) => this.#decide(approvalId, decision, by),
+      readPrincipal: () => this.#http.principal,
       readApproval: (approvalId) => this.readApproval(approvalId),
       isOffline: () => isBrowserOffline() || this.#feed.isLost,
     })
@@ -195,9 +196,13 @@ export class AdkApi {
     decision: DecisionGiven,
     { keep = false }: DecideOptions = {},
   ): Promise<string> {
-    if (keep) return this.#outbox.send(approvalId, decision)
+    return keep ? this.#outbox.send(approvalId, decision) : this.#decide(approvalId, decision)
+  }
+
+  async #decide(approvalId: string, decision: DecisionGiven, decidedAs?: string): Promise<string> {
     const { approved, reason, args, payload, preview } = decision
-    const request = { method: 'POST' as const, body: { approved, reason, args, payload, preview } }
+    const body = { approved, reason, args, payload, preview }
+    const request = { method: 'POST' as const, body, decidedAs }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
   }

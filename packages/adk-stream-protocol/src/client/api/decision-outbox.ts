@@ -43,7 +43,13 @@ export interface RefusedDecision {
 export const NONE_REFUSED: readonly RefusedDecision[] = []
 
 interface OutboxApi {
-  readonly decide: (approvalId: string, decision: DecisionGiven) => Promise<string>
+  readonly decide: (
+    approvalId: string,
+    decision: DecisionGiven,
+    decidedAs: string | undefined,
+  ) => Promise<string>
+  /** Returns the tag of the principal of the page, as far as responses have shown it. */
+  readonly readPrincipal: () => string | undefined
   readonly readApproval: (approvalId: string) => Promise<{ readonly approval: PendingApproval }>
   /** Whether requests are known not to reach the server. */
   readonly isOffline: () => boolean
@@ -84,6 +90,9 @@ export class DecisionOutbox {
   async send(approvalId: string, decision: DecisionGiven): Promise<string> {
     let mayHaveArrived = false
     let hasWaited = false
+    // When the connection is back, another person may have signed in.
+    const decidedAs = this.#api.readPrincipal()
+    const decide = (): Promise<string> => this.#api.decide(approvalId, decision, decidedAs)
     try {
       return await this.#kept.send({
         approvalIds: [approvalId],
@@ -91,9 +100,7 @@ export class DecisionOutbox {
         signal: new AbortController().signal,
         send: (isRepeated) => {
           mayHaveArrived = true
-          return isRepeated
-            ? this.#repeat(approvalId, decision)
-            : this.#api.decide(approvalId, decision)
+          return isRepeated ? this.#repeat(approvalId, decision, decide) : decide()
         },
         report: ({ state }) => {
           hasWaited ||= state === 'lost'
@@ -138,9 +145,13 @@ export class DecisionOutbox {
   }
 
   /** Sends a decision again. If the first attempt has arrived, the server rejects the second one, and the outcome is that of the first. */
-  async #repeat(approvalId: string, decision: DecisionGiven): Promise<string> {
+  async #repeat(
+    approvalId: string,
+    decision: DecisionGiven,
+    decide: () => Promise<string>,
+  ): Promise<string> {
     try {
-      return await this.#api.decide(approvalId, decision)
+      return await decide()
     } catch (error) {
       const code = error instanceof AdkError ? error.code : undefined
       if (code !== 'approval-voted' && code !== 'approval-decided') throw error

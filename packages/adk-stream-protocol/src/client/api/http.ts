@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser'
 
-import { type ErrorCode, ERROR_CODES } from '../../protocol/error-codes.ts'
+import { type ErrorCode, ERROR_CODES, PRINCIPAL_HEADER } from '../../protocol/error-codes.ts'
 import type { Guard } from '../../protocol/guards.ts'
 import { AdkError, parseJson, readErrorBody, disconnected } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
@@ -29,33 +29,47 @@ interface HttpRequest {
   readonly body?: object
   readonly signal?: AbortSignal | undefined
   readonly headers?: HeadersInit | undefined
+  /** The tag of the principal that decided. The server refuses the request if another one sends it (SE1120). */
+  readonly decidedAs?: string | undefined
 }
 
 /** Sends requests to the bridge. Throws an `AdkError` if the request is rejected, or if something else than the bridge responds. */
 export interface Http {
   send(path: string, request?: HttpRequest): Promise<Response>
   read<Value>(path: string, isValid: Guard<Value>, request?: HttpRequest): Promise<Value>
+  /** The tag of the principal of the last response. Undefined before the first one. */
+  readonly principal: string | undefined
 }
 
 export function createHttp(options: HttpOptions): Http {
   const { url, headers = {}, credentials = 'same-origin', fetch } = options
+  let principal: string | undefined
   const send: Http['send'] = async (path, request = {}) => {
-    const { method = 'GET', body, signal, headers: more } = request
+    const { method = 'GET', body, signal, headers: more, decidedAs } = request
     const own = typeof headers === 'function' ? await headers() : headers
     const json = body && { 'content-type': 'application/json' }
     const sentAt = Date.now()
     const response = await (fetch ?? globalThis.fetch)(`${url}${path}`, {
       method,
       credentials,
-      headers: { ...json, ...own, ...Object.fromEntries(new Headers(more)) },
+      headers: {
+        ...json,
+        ...own,
+        ...(decidedAs !== undefined && { [PRINCIPAL_HEADER]: decidedAs }),
+        ...Object.fromEntries(new Headers(more)),
+      },
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     })
     observeServerTime(response, sentAt)
+    principal = response.headers.get(PRINCIPAL_HEADER) ?? principal
     if (!response.ok) throw await toError(response)
     return response
   }
   return {
+    get principal() {
+      return principal
+    },
     send,
     read: async (path, isValid, request) => {
       const response = await send(path, request)

@@ -55,6 +55,13 @@ export class SocketSession {
   readonly #findObserver: FindObserver
   /** Frames without a reply that wait for a socket. */
   #unsent: ClientFrame[] = []
+  /** The tag of the principal of the newest socket. */
+  #principal: string | undefined
+
+  /** What a decision is sent with: over the next socket, another person may be signed in. */
+  get decider(): { readonly decidedAs?: string } {
+    return this.#principal === undefined ? {} : { decidedAs: this.#principal }
+  }
 
   constructor({ options, responses, findObserver }: Dependencies) {
     this.#options = options
@@ -226,6 +233,8 @@ export class SocketSession {
       case 'status':
         return this.#watched.call(frame.id, frame)
       case 'hello':
+        this.#principal = frame.principal
+        return
     }
   }
 }

@@ -108,6 +108,10 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     const request = { chatId, trigger, messageId, message: messages[0] }
     const tap = this.#observe && createTap(this.#observe, request)
     const stream = this.#open(chatId, { source: 'requested', tap, signal })
+    // A chat that is not attached gets the error, and shows it.
+    const isKept = stream.chat !== undefined && isOnlyDecisions(messages, responseIds)
+    // When the connection is back, another person may have signed in.
+    const decidedAs = isKept ? this.#http.principal : undefined
     try {
       const send = () =>
         this.#http.send('/stream', {
@@ -124,9 +128,8 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
           },
           signal: stream.signal,
           headers,
+          decidedAs,
         })
-      // A chat that is not attached gets the error, and shows it.
-      const isKept = stream.chat !== undefined && isOnlyDecisions(messages, responseIds)
       const response = await (isKept
         ? this.#decisions.send({
             approvalIds: responseIds,

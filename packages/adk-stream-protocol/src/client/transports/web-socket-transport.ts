@@ -75,6 +75,7 @@ export class WebSocketTransport
         // A chat that is not attached sends its responses when the stream has ended.
         hold: (this.#options.hold ?? true) && this.#observers.find(id) !== undefined,
         ...shown,
+        ...(responseIds.length > 0 && this.#session.decider),
         ...this.responses.supplementsOf(responseIds),
       },
     }
@@ -93,7 +94,8 @@ export class WebSocketTransport
   /** Sends a decision at once. Resolves with the new state of the approval. */
   decide({ chatId: id, ...decision }: SentDecision): Promise<string> {
     const decisionId = newId()
-    return this.#session.acks.send({ type: 'decide', decisionId, id, ...decision })
+    const { acks, decider } = this.#session
+    return acks.send({ type: 'decide', decisionId, id, ...decision, ...decider })
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */

@@ -242,6 +242,8 @@ export const ja: AdkLabels = {
       'unknown-approval': 'この承認依頼は見つかりません。',
       'not-allowed': 'この承認を行う権限がありません。',
       'approval-decided': 'この承認依頼は、すでに処理されています。',
+      'other-principal':
+        'この決定をした人とは別の人がサインインしています。受け付けられておらず、何も変更されていません。',
       'approval-voted': 'すでに承認しています。ほかの人の承認を待っています。',
       'approval-expired': '期限が過ぎたため、実行されませんでした。',
       'approval-cancelled': '取り消されたため、実行されませんでした。',

@@ -255,3 +255,14 @@ export function recheckCredentials(
 
 /** The longest delay of a Node.js timer, in ms. A timer with a longer delay fires at once. */
 export const MAX_TIMER_MS = 2_147_483_647
+
+/** Returns a tag that distinguishes principals and does not contain their ids. */
+export function tagPrincipal({ id }: Principal): string {
+  return createHash('sha256').update(`adk-principal:${id}`).digest('base64url').slice(0, 22)
+}
+
+/** SE1120: throws if a decision names another principal than the one that sends it. */
+export function checkDecidedAs(principal: Principal, tag: string | null | undefined): void {
+  if (typeof tag === 'string' && tag !== tagPrincipal(principal))
+    throw new ProtocolError('other-principal')
+}

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
+import { PRINCIPAL_HEADER } from '../../protocol/error-codes.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -59,8 +60,8 @@ export function checkOrigin(
     return {
       'access-control-allow-origin': origin,
       'access-control-allow-credentials': 'true',
-      // The client counts down to deadlines by the clock of the server.
-      'access-control-expose-headers': 'date',
+      // The client counts down to deadlines by the clock of the server, and binds decisions to the principal.
+      'access-control-expose-headers': `date, ${PRINCIPAL_HEADER}`,
       vary: 'Origin',
     }
   }
@@ -78,7 +79,7 @@ function adviseOn(origin: string, host: string | null): string {
 /** The headers of the response to a preflight of an allowed origin. */
 export const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
-  'access-control-allow-headers': 'content-type, x-api-key, authorization',
+  'access-control-allow-headers': `content-type, x-api-key, authorization, ${PRINCIPAL_HEADER}`,
   'access-control-max-age': '600',
 } as const
 

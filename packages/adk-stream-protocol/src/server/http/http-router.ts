@@ -1,9 +1,10 @@
 import { callInTime } from '../../shared/async.ts'
+import { PRINCIPAL_HEADER } from '../../protocol/error-codes.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
 import { StoreError } from '../../store/store-error.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
-import { credentialCheck } from '../auth/authenticate.ts'
+import { checkDecidedAs, credentialCheck, tagPrincipal } from '../auth/authenticate.ts'
 import type { Drain } from '../drain.ts'
 import type { Exchange, JsonReply, Reply } from './exchange.ts'
 import { readError, reply, withHeaders } from './exchange.ts'
@@ -79,7 +80,10 @@ export class HttpRouter {
         return withHeaders(await route.handle({ principal: known, id, exchange }), headers)
       }
       const principal = await this.identify(exchange)
-      Object.assign(headers, principal.responseHeaders)
+      Object.assign(headers, principal.responseHeaders, {
+        [PRINCIPAL_HEADER]: tagPrincipal(principal),
+      })
+      checkDecidedAs(principal, exchange.headers.get(PRINCIPAL_HEADER))
       const checkAgain = credentialCheck(exchange, principal, (request) => this.identify(request))
       const request = { principal, id, name, exchange, checkPrincipal: checkAgain }
       const result = await route.handle(request)

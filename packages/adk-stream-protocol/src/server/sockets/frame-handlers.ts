@@ -7,6 +7,7 @@ import type { ChatRef } from '../../shared/chat-ref.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
+import { checkDecidedAs } from '../auth/authenticate.ts'
 import type { ChatService, OpenedTurn } from '../chats/chat-service.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { readReply } from '../chats/decisions/reply-decisions.ts'
@@ -70,8 +71,9 @@ export function openTurnHandlers(
   const { chats, decisions } = options
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
-    const { id, approvalId, approved, reason, args, payload, preview } = frame
+    const { id, approvalId, approved, reason, args, payload, preview, decidedAs } = frame
     const principal = await connection.checkPrincipal()
+    checkDecidedAs(principal, decidedAs)
     const details = withoutUndefined({ reason, editedArgs: args, payload, preview })
     const decision = { approvalId, approved, ...details }
     return (await decisions.decide(principal, chatOf(id), decision)).state.name
@@ -160,7 +162,8 @@ class ClientRequests {
   }
 
   async send(frame: ClientFrameOf<'send'>): Promise<void> {
-    const { requestId, id, messages, trigger, messageId, body } = frame
+    const { requestId, id, messages, trigger, messageId } = frame
+    const { decidedAs, ...body } = frame.body ?? {}
     if (!this.#checkRequest(frame)) return
     const { exchange, send, read, readers } = this.#connection
     const opened = exchange()
@@ -171,7 +174,7 @@ class ClientRequests {
     }
     const dialect = readDialect(opened, request.dialect)
     await this.#open(requestId, async (opening) => {
-      const { turn, from } = await this.#start(request)
+      const { turn, from } = await this.#start(request, decidedAs)
       if (opening.cancelled === 'abort' || opening.cancelled === 'stop') return turn.stop()
       send({ type: 'start', requestId })
       read(requestId, turn, { from, dialect, audio: this.#audioOf(frame), isOwn: true })
@@ -180,7 +183,7 @@ class ClientRequests {
     })
   }
 
-  #start(request: StreamRequest): Promise<OpenedTurn> {
+  #start(request: StreamRequest, decidedAs: string | undefined): Promise<OpenedTurn> {
     const { chats, live } = this.#options
     const { principal, checkPrincipal } = this.#connection
     const decides =
@@ -189,9 +192,11 @@ class ClientRequests {
       readReply(request.message) !== undefined
     if (!decides) return chats.send(principal, request, { live })
     // WS16: a request with decisions is authenticated again.
-    return this.decisionQueue.next(async (onDecided) =>
-      chats.send(await checkPrincipal(), request, { live, onDecided }),
-    )
+    return this.decisionQueue.next(async (onDecided) => {
+      const current = await checkPrincipal()
+      checkDecidedAs(current, decidedAs)
+      return chats.send(current, request, { live, onDecided })
+    })
   }
 
   async resume(frame: ClientFrameOf<'resume'>): Promise<void> {

@@ -5,7 +5,7 @@ import type { ClientFrame } from '../../protocol/client-frame.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import type { Principal, Rechecked } from '../auth/authenticate.ts'
-import { recheckCredentials } from '../auth/authenticate.ts'
+import { recheckCredentials, tagPrincipal } from '../auth/authenticate.ts'
 import type { Drain } from '../drain.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readError } from '../http/exchange.ts'
@@ -73,7 +73,12 @@ export class SocketConnection implements SocketEvents, Rechecked {
     if (asksForBidi(exchange, socket.protocol)) this.#useBidi()
     // A client without a subprotocol may turn out to speak the bidi dialect, which has no `hello`.
     if (socket.protocol === SUBPROTOCOL)
-      this.#peer.send({ type: 'hello', protocol: SUBPROTOCOL, limits: toHelloLimits(limits) })
+      this.#peer.send({
+        type: 'hello',
+        protocol: SUBPROTOCOL,
+        limits: toHelloLimits(limits),
+        principal: tagPrincipal(principal),
+      })
     // If the running turn cannot be resumed, the client can still send messages.
     this.#bidi?.open().catch(options.onError)
   }
