@@ -74,6 +74,8 @@ export async function installProject(
   link(modules, '@types/node', find('', '@types/node'))
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
   cpSync(new URL('../project/main.ts', import.meta.url), path.join(folder, 'main.ts'))
+  // Compiled only: a bundler resolves the style sheet.
+  writeFileSync(path.join(folder, 'page.ts'), `import 'adk-stream-protocol/react/styles.css'\n`)
   writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }))
   return manifests
 }

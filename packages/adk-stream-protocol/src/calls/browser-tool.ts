@@ -2,6 +2,7 @@ import type { BaseTool } from '@google/adk'
 import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
 import type { OutputResponse } from '../protocol/read-responses.ts'
+import type { TypedTool } from '../protocol/typed-tool.ts'
 import { toResponse } from '../agent/call-responses.ts'
 import type { EventNotes } from '../agent/history/event-notes.ts'
 
@@ -10,12 +11,16 @@ import type { EventNotes } from '../agent/history/event-notes.ts'
  *
  * @inline
  */
-export interface BrowserToolOptions<Parameters extends z.ZodObject> {
-  readonly name: string
+export interface BrowserToolOptions<
+  Name extends string,
+  Parameters extends z.ZodObject,
+  Output extends z.ZodType,
+> {
+  readonly name: Name
   readonly description: string
   readonly parameters: Parameters
   /** The schema of the result that the client sends. Default: any value. */
-  readonly output?: z.ZodType
+  readonly output?: Output
   /** How long the client may take, in ms. Default 120,000. Then the model learns that the browser did not respond. */
   readonly timeoutMs?: number
   /** Whether a call needs approval before it runs, for all arguments or depending on them. Default false. */
@@ -37,9 +42,13 @@ const browserTools = new WeakMap<BaseTool, BrowserTool>()
  * Creates a tool that runs in the client, for example to read the user's location. The turn pauses until the client
  * sends the result.
  */
-export function browserTool<Parameters extends z.ZodObject>(
-  options: BrowserToolOptions<Parameters>,
-): BaseTool {
+export function browserTool<
+  const Name extends string,
+  Parameters extends z.ZodObject,
+  Output extends z.ZodType = z.ZodUnknown,
+>(
+  options: BrowserToolOptions<Name, Parameters, Output>,
+): BaseTool & TypedTool<Name, z.infer<Parameters>, z.infer<Output>> {
   const { name, description, parameters, requireConfirmation = false } = options
   const tool = new FunctionTool({
     name,
@@ -52,7 +61,8 @@ export function browserTool<Parameters extends z.ZodObject>(
   })
   const { timeoutMs = DEFAULT_TIMEOUT_MS, output = z.unknown() } = options
   browserTools.set(tool, { timeoutMs, output })
-  return tool
+  // Only for its type: ADK's class declares its name as any string.
+  return Object.assign(tool, { name })
 }
 
 /** Returns the properties of a browser tool. Returns undefined for a tool that runs on the server. */

@@ -31,17 +31,27 @@ interface Schema<Output> {
 
 /**
  * Infers the tool types of messages from the declarations of the agent's tools: `AdkUIMessage<InferAdkTools<typeof tools>>`. A declaration
- * is the options object of ADK's `FunctionTool` or of `browserTool`. Pass a list of declarations with literal names, or a record by name. A
- * `FunctionTool` instance does not carry its types.
+ * is a tool of `browserTool`, or the options object of ADK's `FunctionTool`. Pass a list of declarations with literal names, or a record by
+ * name. A `FunctionTool` itself does not carry its types: they are then a text that says so.
  */
 export type InferAdkTools<Declared> = Declared extends readonly { readonly name: string }[]
   ? { [Tool in Declared[number] as Tool['name']]: InferTool<Tool> }
   : { [Name in keyof Declared]: InferTool<Declared[Name]> }
 
-interface InferTool<Tool> {
-  input: InferInput<Tool>
-  output: InferOutput<Tool>
+type InferTool<Tool> = '~types' extends keyof Tool
+  ? NonNullable<Tool['~types']>
+  : Tool extends AdkTool
+    ? { input: NoTypes; output: NoTypes }
+    : { input: InferInput<Tool>; output: InferOutput<Tool> }
+
+/** An instance of one of ADK's classes. */
+interface AdkTool {
+  readonly runAsync: (...given: never[]) => unknown
 }
+
+/** Shown by the compiler in the place of a type that cannot be inferred. */
+type NoTypes =
+  'A FunctionTool does not carry its types. Pass its options to InferAdkTools: const pay = { name: "pay", … } as const; new FunctionTool(pay)'
 
 type InferInput<Tool> = Tool extends { readonly parameters: Schema<infer Input> }
   ? Input

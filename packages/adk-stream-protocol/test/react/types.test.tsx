@@ -55,6 +55,35 @@ test('[RE19] the tools of messages are those that the agent declares', () => {
   expectTypeOf<Part['output']>().toEqualTypeOf<{ balance: number }>()
 })
 
+test('[RE19] a browser tool carries its types, and a FunctionTool says that it does not', () => {
+  const tool = browserTool(location)
+  const untyped = browserTool({
+    name: 'read_page',
+    description: 'Reads the page.',
+    parameters: z.object({}),
+  })
+  const declared = [tool, untyped, payment] as const
+  expect(declared.map(({ name }) => name)).toEqual(['get_location', 'read_page', 'process_payment'])
+  type Tools = InferAdkTools<typeof declared>
+  expectTypeOf<keyof Tools>().toEqualTypeOf<'get_location' | 'read_page' | 'process_payment'>()
+  expectTypeOf<Tools['get_location']>().toEqualTypeOf<{
+    input: { precise?: boolean | undefined }
+    output: { latitude: number; longitude: number }
+  }>()
+  expectTypeOf<Tools['read_page']['output']>().toEqualTypeOf<unknown>()
+  expectTypeOf<Tools['process_payment']['output']>().toEqualTypeOf<{ balance: number }>()
+  expectTypeOf<InferAdkTools<{ locate: typeof tool }>['locate']['output']>().toEqualTypeOf<{
+    latitude: number
+    longitude: number
+  }>()
+
+  const instance = new FunctionTool(payment)
+  expect(instance.name).toBe('process_payment')
+  type Instance = InferAdkTools<{ pay: typeof instance }>['pay']
+  expectTypeOf<Instance['input']>().toExtend<`A FunctionTool does not carry its types. ${string}`>()
+  expectTypeOf<Instance['output']>().toEqualTypeOf<Instance['input']>()
+})
+
 test('[RE19] browser tools have the input and output types of the messages', () => {
   type Tools = InferAdkTools<readonly [typeof payment, typeof location]>
   type Functions = BrowserToolsOf<Tools>
