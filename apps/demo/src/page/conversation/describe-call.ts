@@ -1,16 +1,10 @@
-import { toLiteral } from 'adk-stream-protocol/react'
 import { z } from 'zod'
 
 import { formatMoney } from '../../format-money.ts'
 import type { CallLabels } from '../i18n/labels.ts'
 
-/** Describes a call of the demo's tools in one line: what it will do, or what it did. Returns undefined for other tools. */
-export function describeCall(...call: Parameters<typeof writeDescription>): string | undefined {
-  const description = writeDescription(...call)
-  return description === undefined ? undefined : toLiteral(description)
-}
-
-function writeDescription(
+/** Describes a call of the demo's tools: what it will do, or what it did. Returns undefined for other tools. */
+export function describeCall(
   toolName: string,
   input: unknown,
   { phase, labels }: { readonly phase: string; readonly labels: CallLabels },
