@@ -97,6 +97,7 @@ function toModelError(thrown: unknown): ProtocolError {
   if (!APICallError.isInstance(thrown)) return new ProtocolError('internal')
   const { statusCode = 503 } = thrown
   if (statusCode === 429) return new ProtocolError('model-rate-limited')
+  if (statusCode === 503) return new ProtocolError('model-overloaded')
   return new ProtocolError(statusCode >= 500 ? 'model-unavailable' : 'model-refused')
 }
 
