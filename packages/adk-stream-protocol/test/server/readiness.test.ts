@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { createReadiness } from '../../src/server/routes/health-routes.ts'
+import { createAuditCheck, createReadiness } from '../../src/server/routes/health-routes.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { defer } from '../support/agents.ts'
@@ -42,6 +42,26 @@ test('[HO300] a changed audit record fails the check `audit`', async () => {
     onChecked: () => undefined,
   })
   expect(await readiness.check()).toMatchObject({ name: 'audit' })
+})
+
+test('[LG92] a probe at the start waits for the check of the audit record', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const gate = defer()
+  const { approvals } = store
+  approvals.verifyAudit = async () => {
+    await gate.promise
+    return { entries: 2, head: undefined, fault: { seq: 3, reason: 'changed' } }
+  }
+  const errors: unknown[] = []
+  const onError = (error: unknown): void => void errors.push(error)
+  const audit = createAuditCheck('report', onError, 600_000)
+  await audit.check(approvals)
+  const waited = audit.untilEnded()
+  expect(audit.isTampered()).toBe(false)
+  gate.resolve()
+  await waited
+  expect(audit.isTampered()).toBe(true)
+  expect(errors).toMatchObject([{ code: 'tampered' }])
 })
 
 test('[HO141] a bridge that lets its turns finish is not ready, and says why', async () => {

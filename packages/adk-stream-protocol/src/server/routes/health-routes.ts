@@ -36,6 +36,7 @@ export function healthRoutes(
       handle: async () => {
         const failed = await readiness.check()
         if (failed) return refuse(failed, onError)
+        await audit.untilEnded()
         return reply(200, { status: 'ready', ...(audit.isTampered() && { warnings: ['audit'] }) })
       },
     },
@@ -145,10 +146,14 @@ function nameFault({ code }: StoreError): FailedCheck['name'] {
 
 /** How many of the newest entries the bridge checks when it starts. The audit command checks all entries. */
 const NEWEST = 1_000
+/** How long a probe waits for that check, in ms. */
+const WAIT_MS = 1_000
 
 /** Checks, when the store is opened, whether another program changed the audit record. */
 export interface AuditCheck {
   isTampered(): boolean
+  /** Resolves when the check has ended, whatever it has found, or after a second: turns may use all connections of the store. */
+  untilEnded(): Promise<void>
   /** Checks the record. With `refuse` it rejects if the record was changed; with `report` it checks in the background. */
   check(store: ApprovalStore): Promise<void>
 }
@@ -156,8 +161,10 @@ export interface AuditCheck {
 export function createAuditCheck(
   whenTampered: 'report' | 'refuse',
   onError: (error: unknown) => void,
+  waitMs = WAIT_MS,
 ): AuditCheck {
   let isTampered = false
+  let ended = Promise.resolve()
   const verify = async (store: ApprovalStore): Promise<void> => {
     const { fault } = (await store.verifyAudit?.({ newest: NEWEST })) ?? {}
     if (!fault) return
@@ -166,8 +173,10 @@ export function createAuditCheck(
   }
   return {
     isTampered: () => isTampered,
+    untilEnded: () => Promise.race([ended, delay(waitMs, undefined, { ref: false })]),
     async check(store) {
       const checked = verify(store)
+      ended = checked.catch(() => undefined)
       if (whenTampered === 'refuse') return checked
       checked.catch(onError)
     },
