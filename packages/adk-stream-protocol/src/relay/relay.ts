@@ -34,6 +34,9 @@ export interface Relay extends Signals {
   /** Removes turns that ended more than `keepMs` ago, and signals that no server has taken in this time. */
   removeEnded(keepMs: number): Promise<void>
 
+  /** Removes the turns of a chat with everything that was said in them, running or not. */
+  removeChat(chat: AppChatRef): Promise<void>
+
   /** Sends a hint to all servers. */
   notify(hint: Hint): Promise<void>
   /** Passes hints to the listener. Returns a function that unsubscribes. */

@@ -65,6 +65,24 @@ test('[RL22] while a turn runs on another server, its message is not among the s
   expect(followed.message).toEqual(whole.message)
 })
 
+test('[RL20] when a chat is deleted, what was said in it leaves the relay at once', async () => {
+  await using pair = await openRelayPair(database, 'deleted')
+  const secrets = () => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%Secret%'`)
+  expect((await pair.atOne.say('[[say Secret one.]]')).status).toBe(200)
+  const running = Stream.read(await pair.atOne.begin('[[say Secret two.]][[wait never]]'))
+  await running.until('Secret two.')
+  await expect.poll(async () => (await secrets()).length).toBeGreaterThan(1)
+  // The other server deletes it.
+  const { status } = await fetch(`${pair.two.url}/chats/deleted`, {
+    method: 'DELETE',
+    headers: { 'x-user': pair.atTwo.user },
+  })
+  expect(status).toBe(204)
+  expect(await secrets()).toEqual([])
+  await running.done
+  expect(await secrets()).toEqual([])
+})
+
 test('[RL23] a turn is stopped on another server, and its text so far is kept', async () => {
   await using pair = await openRelayPair(database, 'stopped')
   const whole = Stream.read(await pair.atOne.begin('[[say Half.]][[wait never]]'))

@@ -104,6 +104,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     await opened.host.cancelRemoteTasks(chat, cancelled)
     await opened.browserCalls.dropChat(chat)
     await opened.sessions.delete(chat)
+    await opened.store.relay?.removeChat(chat)
     events.chatChanged(chat)
     return reply(204)
   }

@@ -81,6 +81,9 @@ export function postgresRelay(options: PostgresRelayOptions): Relay {
       }
       await database.query(sql.removeOld, [keepMs])
     },
+    async removeChat({ appName, principalId, chatId }) {
+      await database.query(sql.removeChat, [appName, principalId, chatId])
+    },
     async notify(hint) {
       await signals.query(sql.notify, [splitHint(hint)])
     },
@@ -237,6 +240,7 @@ function turnSql(schema: string, leaseNow: string) {
         INSERT INTO ${schema}.relay_rows (turn_id, seq, lines)
         SELECT turn_id, (SELECT coalesce(max(seq), 0) + 1 FROM ${schema}.relay_rows WHERE turn_id = $1), $2 FROM ended)
       ${notify('$3')}`,
+    removeChat: `DELETE FROM ${schema}.relay_turns WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3`,
     removeTurns: `
       WITH ${QUICK}, old AS (
         SELECT turn_id FROM ${schema}.relay_turns WHERE ended_at < clock_timestamp() - $1 * interval '1 ms'
