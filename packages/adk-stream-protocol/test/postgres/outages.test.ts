@@ -23,7 +23,7 @@ test('[LG1020] servers whose database was away for two leases keep their calls, 
     openPostgresStore({
       connectionString: urls.shift() ?? '',
       schema: 'public',
-      busyTimeoutMs: 1_000,
+      busyTimeoutMs: 5_000,
     })
   const tools = ['pay', 'top_up'] as const
   // The payment ends while the database is away, the other call after that.
