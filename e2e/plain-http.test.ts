@@ -28,6 +28,14 @@ test('[DM1142] over plain HTTP from another device, a payment is approved, and w
   await decide(tool('location'), 'approve')
   await page.getByText('Browsers give the location only to pages with HTTPS').first().waitFor()
 
+  await send('Send $600 to Bob')
+  const card = tool('Bob')
+  await decide(card, 'approve')
+  await card.getByRole('button', { name: 'Ask another person…' }).click()
+  await card.getByRole('img', { name: 'QR code of the link below' }).waitFor()
+  const link = await card.getByLabel('Link to this approval').inputValue()
+  expect(new URL(link).host).toBe(new URL(page.url()).host)
+
   await chooseMode(page, 'Talk')
   await page.getByRole('button', { name: 'Talk hands-free' }).click()
   await page.getByText('Voice needs a secure connection.').first().waitFor()
