@@ -11,6 +11,7 @@ import { createFailureEvent } from '../agent/history/interrupted-turn.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
+import { assessRisk } from '../approvals/risk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import { offerOf } from './browser-tool.ts'
@@ -18,11 +19,9 @@ import type { RunState } from './run-state.ts'
 import type { PreviewResult } from '../approvals/policy-previews.ts'
 
 /** Returns what a client needs to know about an approval request. */
-export function toAskedNote(
-  { id: approvalId, toolCallId, deadline, terms }: Approval,
-  made: PreviewResult,
-): AskedNote {
-  const { hint, title, severity, icon, payload, kind, schema, signIn, chain, path } = terms
+export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote {
+  const { id: approvalId, toolCallId, deadline, terms } = approval
+  const { hint, title, icon, payload, kind, schema, signIn, chain, path } = terms
   return {
     approvalId,
     toolCallId,
@@ -30,7 +29,7 @@ export function toAskedNote(
     approvers: chain.reduce((sum, step) => sum + step.count, 0),
     ...(hint !== undefined && { hint }),
     ...(title !== undefined && { title }),
-    ...(severity !== undefined && { severity }),
+    ...assessRisk(approval, made.state === 'made' ? made.preview : undefined),
     ...(icon !== undefined && { icon }),
     ...(payload !== undefined && { payload }),
     ...(kind && { kind }),

@@ -104,6 +104,8 @@ export interface DataParts {
     readonly hint?: string
     readonly title?: string
     readonly severity?: 'low' | 'medium' | 'high'
+    /** Whether a value could mislead the person who decides. The severity is then one level above the policy's. */
+    readonly misleading?: true
     readonly icon?: string
     readonly payload?: unknown
     /** What the person is asked for. Absent for an approval. */

@@ -68,6 +68,8 @@ export interface PendingApproval {
   readonly hint?: string | undefined
   readonly title?: string | undefined
   readonly severity?: 'low' | 'medium' | 'high' | undefined
+  /** Whether a value could mislead the person who decides. The severity is then one level above the policy's. */
+  readonly misleading?: true | undefined
   readonly icon?: string | undefined
   readonly payload?: unknown
   /** What the person is asked for. Absent for an approval. */
@@ -137,6 +139,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   hint: optional(isString),
   title: optional(isString),
   severity: optional(isOneOf('low', 'medium', 'high')),
+  misleading: optional(isOneOf(true)),
   icon: optional(isString),
   payload: isAnything,
   kind: optional(isOneOf('input', 'sign-in', 'elicitation')),
@@ -351,12 +354,14 @@ export interface EditPreview {
   readonly preview?: ShownPreview | undefined
   /** The severity of the edited call. */
   readonly severity?: PendingApproval['severity']
+  readonly misleading?: PendingApproval['misleading']
 }
 
 export const isEditPreview = isObjectOf<EditPreview>({
   hasPreview: optional(isBoolean),
   preview: optional(isShownPreview),
   severity: optional(isOneOf('low', 'medium', 'high')),
+  misleading: optional(isOneOf(true)),
 })
 
 /**

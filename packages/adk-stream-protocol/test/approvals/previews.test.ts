@@ -113,6 +113,50 @@ test('[AP1100] an argument cannot add lines to the texts of a preview', async ()
   })
 })
 
+const MISLEADING = [
+  { what: 'hidden characters', recipient: 'Ann\u202E', headline: 'Pay' },
+  { what: 'look-alike letters', recipient: '\u0410nn', headline: 'Pay' },
+  { what: 'spaces only', recipient: '  ', headline: 'Pay' },
+  { what: 'a line break in the headline', recipient: 'Ann\nBob', headline: 'Pay Ann\nBob' },
+]
+
+test.each(MISLEADING)(
+  '[AP1102] $what in a value raise the severity for every client',
+  async ({ recipient, headline }) => {
+    const call = { amount: 50, recipient }
+    const { testBridge, page, chat, wallet, id } = await openAsked({
+      text: `[[call process_payment ${JSON.stringify(call)}]]`,
+      policy: () => ({
+        process_payment: { acceptReplies: true, severity: 'low', preview: () => ({ headline }) },
+      }),
+    })
+    await using _ = testBridge
+    const raised = { severity: 'medium', misleading: true }
+    const part = (await page.messages())[1]?.parts.find(({ type }) => type === 'data-approval')
+    expect(part?.data).toMatchObject(raised)
+    expect((await page.approval(id)).approval).toMatchObject(raised)
+    expect((await page.inbox())[0]).toMatchObject(raised)
+    expect((await previewEdit(page, id, call)).body).toMatchObject(raised)
+    const { body } = await previewEdit(page, id, { amount: 50, recipient: 'Carol' })
+    expect(body).toMatchObject({ severity: 'low' })
+    expect(body).not.toHaveProperty('misleading')
+    await chat.send('yes')
+    expect(await page.history(id)).toEqual(['requested'])
+    expect(wallet.payments).toEqual([])
+  },
+)
+
+test('[AP1102] lines of a value that no text describes the call with are no risk', async () => {
+  const { testBridge, page, id } = await openAsked({
+    text: `[[call process_payment ${JSON.stringify({ amount: 5, recipient: 'Dear\n  Bob' })}]]`,
+    policy: () => ({ process_payment: { preview: () => ({ headline: 'Pay Bob' }) } }),
+  })
+  await using _ = testBridge
+  const { approval } = await page.approval(id)
+  expect(approval).not.toHaveProperty('severity')
+  expect(approval).not.toHaveProperty('misleading')
+})
+
 type Answer = { readonly code?: string | undefined; readonly preview?: ShownPreview | undefined }
 
 const WAYS: readonly {

@@ -261,6 +261,20 @@ test.each(Object.entries(HOSTILE))('[RE1100] %s raises the risk and is quoted', 
   expect(screen.queryByText(/easy to miss/) === null).toBe(isHarmless)
 })
 
+test('[RE1100] the page does not raise a severity that the server has raised', () => {
+  const raised = approvalPart({ severity: 'medium', misleading: true })
+  render(
+    <AdkProvider>
+      <MessageList
+        messages={[answer(payment({ input: { recipient: 'Аlice' } }), raised)]}
+        onDecide={() => undefined}
+      />
+    </AdkProvider>,
+  )
+  expect(getCard().dataset['severity']).toBe('medium')
+  expect(screen.queryByText(/easy to miss/)).not.toBeNull()
+})
+
 test('[RE1100] a look-alike letter is named, in English and Japanese', () => {
   for (const locale of ['en', 'ja'] as const)
     render(

@@ -18,6 +18,7 @@ const AskedNote = z.object({
   hint: z.string().exactOptional(),
   title: z.string().exactOptional(),
   severity: z.enum(['low', 'medium', 'high']).exactOptional(),
+  misleading: z.literal(true).exactOptional(),
   icon: z.string().exactOptional(),
   payload: z.unknown().exactOptional(),
   kind: z.enum(['input', 'sign-in', 'elicitation']).exactOptional(),

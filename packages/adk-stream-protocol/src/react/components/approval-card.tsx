@@ -6,7 +6,7 @@ import { type Approval, type Decision, type Votes, isPending } from '../reading/
 import { toLiteral } from '../../shared/literal-text.ts'
 import { toCallTitle } from '../reading/question.ts'
 import { quoteValues } from '../reading/quoted-values.ts'
-import { raiseSeverity } from '../reading/risk.ts'
+import { raiseShownSeverity } from '../reading/risk.ts'
 import {
   type Arguments,
   type Call,
@@ -109,8 +109,12 @@ export function ApprovalCard(props: ApprovalCardProps) {
     { phase, headline },
   )
   const severity = shown.severity ?? props.approval.severity
-  const approval = raiseSeverity(
-    { ...props.approval, ...(severity && { severity }) },
+  const approval = raiseShownSeverity(
+    {
+      ...props.approval,
+      ...(severity && { severity }),
+      ...(shown.misleading && { misleading: true }),
+    },
     ran,
     description,
   )

@@ -10,7 +10,7 @@ import { QuestionForm } from './question-card.tsx'
 import { toLiteral } from '../../shared/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { readAskingTool, toQuestionTitle, toCallTitle } from '../reading/question.ts'
-import { raiseSeverity } from '../reading/risk.ts'
+import { raiseShownSeverity } from '../reading/risk.ts'
 import { type Edit, showEdit, useEdit } from '../hooks/use-edit.ts'
 import { quoteValues } from '../reading/quoted-values.ts'
 import { ApprovalForm, type Draft, EMPTY_DRAFT, useRefusalOfDraft } from './approval-form.tsx'
@@ -132,7 +132,7 @@ function nameItem(approval: PendingApproval, describe: ReturnType<typeof useDesc
   const { toolName, args, preview, hint } = approval
   const isQuestion = asksForAnswer(approval) && hint !== undefined
   const label = isQuestion ? toLiteral(hint) : describe(toolName, args, preview?.headline)
-  return { label, severity: raiseSeverity(approval, args, label).severity }
+  return { label, severity: raiseShownSeverity(approval, args, label).severity }
 }
 
 interface InboxItemProps {
@@ -154,7 +154,7 @@ function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
   const { inbox } = useAdkLabels()
   const { preview, requester, deadline, args } = approval
   const { name, description } = useDescription(approval, preview?.headline)
-  const { severity } = raiseSeverity(approval, args, description)
+  const { severity } = raiseShownSeverity(approval, args, description)
   const time = (
     <>
       {inbox.due} <Time at={deadline} />
@@ -194,13 +194,21 @@ function InboxItem(props: InboxItemProps) {
     preview: current.preview,
     draft,
   })
-  const { isEdited, severity = approval.severity, ...call } = showEdit(edit, { args, ...current })
+  const { isEdited, severity, misleading, ...call } = showEdit(edit, { args, ...current })
   const { name, description, isDescribed } = useDescription(
     { ...approval, args: call.args },
     call.preview?.headline,
     isEdited,
   )
-  const shown = raiseSeverity({ ...approval, severity }, call.args, description)
+  const shown = raiseShownSeverity(
+    {
+      ...approval,
+      severity: severity ?? approval.severity,
+      misleading: misleading ?? approval.misleading,
+    },
+    call.args,
+    description,
+  )
   return (
     <>
       <div className="adk-tool-header">

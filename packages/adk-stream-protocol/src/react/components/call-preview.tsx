@@ -4,7 +4,7 @@ import type { ShownPreview, Preview } from '../../protocol/preview.ts'
 import { useAdkLabels } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
-import { hasMisleadingValue } from '../reading/risk.ts'
+import { hasMisleadingValue } from '../../shared/misleading-values.ts'
 import { type PendingSum, diffLines } from '../reading/preview.ts'
 import type { ServerError } from '../reading/problem.ts'
 import {
@@ -92,7 +92,7 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
   const { toolName, args, description, hint, preview, seen, sum, refusal, isDescribed } = props
   const { approval, tool } = useAdkLabels()
   const unmentioned = isDescribed || preview ? findUnmentioned(args, description) : args
-  const isMisleading = hasMisleadingValue(args, description)
+  const isMisleading = hasMisleadingValue(args, [description])
   const isCovered = preview !== undefined && !isMisleading
   const open = isCovered ? {} : unmentioned
   const isRefused = refusal?.code === 'preview-changed'

@@ -4,7 +4,7 @@ import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { UndecidedCall } from '../reading/approval.ts'
 import { getArguments, getToolName } from '../reading/call.ts'
-import { raiseSeverity } from '../reading/risk.ts'
+import { raiseShownSeverity } from '../reading/risk.ts'
 import { LiteralText } from './call-details.tsx'
 import { ApprovalForm, EMPTY_DRAFT, useApprovalKeys } from './approval-form.tsx'
 import { RefusalNote, SeverityMark } from './approval-parts.tsx'
@@ -53,7 +53,7 @@ function Pinned({ undecided: { call, approval }, count, chat }: PinnedApprovalPr
     phase: 'pending',
     headline: preview?.headline,
   })
-  const shown = raiseSeverity(approval, args, description)
+  const shown = raiseShownSeverity(approval, args, description)
   const { severity } = shown
   return (
     <section className="adk-pinned" data-severity={severity} aria-label={labels.pinned(count)}>

@@ -5,7 +5,7 @@ import { usePushToTalk, useVoice, type VoiceSource } from '../hooks/use-voice.ts
 import type { VoiceLabels } from '../labels/labels.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { getArguments, getToolName } from '../reading/call.ts'
-import { raiseSeverity } from '../reading/risk.ts'
+import { raiseShownSeverity } from '../reading/risk.ts'
 import { LiteralText } from './call-details.tsx'
 import { findUndecided, type UndecidedCall } from '../reading/approval.ts'
 import { type DecidableChat, PinnedApproval } from './pinned-approval.tsx'
@@ -177,7 +177,7 @@ function describeAsked(
 ) {
   const args = getArguments(call)
   const action = describe(getToolName(call), args, approval.preview?.headline)
-  return { action, severity: raiseSeverity(approval, args, action).severity }
+  return { action, severity: raiseShownSeverity(approval, args, action).severity }
 }
 
 /** Push-to-talk, and the buttons that interrupt the model and end the conversation. */

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { toLiteral } from '../../shared/literal-text.ts'
-import { raiseSeverity } from '../reading/risk.ts'
+import { raiseShownSeverity } from '../reading/risk.ts'
 import { useLatest } from './use-stable.ts'
 
 /**
@@ -65,7 +65,7 @@ export function useAttention(
     .map((approval) => {
       const { requestedAt, deadline, args } = approval
       const action = describe(approval.toolName, args, approval.preview?.headline)
-      const { severity } = raiseSeverity(approval, args, action)
+      const { severity } = raiseShownSeverity(approval, args, action)
       return attention.needed({
         action,
         severity: severity && approvalLabels.severity[severity],

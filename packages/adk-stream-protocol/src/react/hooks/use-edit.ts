@@ -73,6 +73,7 @@ interface ShownEdit extends ShownCall {
   readonly outdated: ShownPreview | undefined
   /** The severity of the edited call, if the server has said it. */
   readonly severity?: EditPreview['severity']
+  readonly misleading?: EditPreview['misleading']
 }
 
 /** Returns what a card shows while a person edits its call. Nothing of it describes earlier values. */
@@ -87,8 +88,8 @@ export function showEdit(edit: Edit | undefined, call: ShownCall): ShownEdit {
     outdated: call.preview,
   }
   if (check.state !== 'checked') return edited
-  const { preview, severity } = check.edit
-  return { ...edited, preview, seen: call.preview, outdated: undefined, severity }
+  const { preview, severity, misleading } = check.edit
+  return { ...edited, preview, seen: call.preview, outdated: undefined, severity, misleading }
 }
 
 /** How long a person has to stop typing before the server is asked, in ms. */

@@ -1,5 +1,5 @@
-import { isRecord } from '../../protocol/guards.ts'
 import { toLiteral } from '../../shared/literal-text.ts'
+import { listTexts } from '../../shared/misleading-values.ts'
 import type { Arguments } from './call.ts'
 
 /** A part of a text: words of the application, or a value that the model chose. */
@@ -43,15 +43,4 @@ function splitAt(text: string, value: string): TextPart[] {
       ...(index > 0 ? [{ text: value, isValue: true }] : []),
       ...(between === '' ? [] : [{ text: between, isValue: false }]),
     ])
-}
-
-/** Values inside others deeper than this are not looked for in a text. */
-const MAX_DEPTH = 6
-
-/** Returns the texts in arguments, at any depth. */
-export function listTexts(value: unknown, depth = 0): string[] {
-  if (typeof value === 'string') return [value]
-  if (depth > MAX_DEPTH) return []
-  if (Array.isArray(value)) return value.flatMap((item) => listTexts(item, depth + 1))
-  return isRecord(value) ? listTexts(Object.values(value), depth + 1) : []
 }

@@ -1,30 +1,17 @@
-import { isDeceptive, toLiteral } from '../../shared/literal-text.ts'
+import { hasMisleadingValue, raiseSeverity } from '../../shared/misleading-values.ts'
 import type { Approval } from './approval.ts'
 import type { Arguments } from './call.ts'
-import { listTexts } from './quoted-values.ts'
-
-type Severity = NonNullable<Approval['severity']>
 
 /**
- * Returns whether a value of a call could mislead the person who decides it: it is deceptive, or it has several lines or runs of spaces and is
- * a part of the description.
+ * Returns an approval for the person who decides it: with a severity one level above the policy's if a value could mislead them. The server
+ * has raised it already if it knew (AP1102); only the page knows the description that it shows without a preview.
  */
-export function hasMisleadingValue(args: Arguments, description: string): boolean {
-  const shown = toLiteral(description)
-  return listTexts(args).some((text) => {
-    const literal = toLiteral(text)
-    return isDeceptive(text) || (literal !== text && shown.includes(literal))
-  })
+export function raiseShownSeverity<
+  Shown extends {
+    readonly severity?: Approval['severity'] | undefined
+    readonly misleading?: Approval['misleading'] | undefined
+  },
+>(approval: Shown, args: Arguments, description: string): Shown {
+  if (approval.misleading || !hasMisleadingValue(args, [description])) return approval
+  return { ...approval, severity: raiseSeverity(approval.severity) }
 }
-
-/** Returns an approval for the person who decides it: with a severity one level above the policy's if a value could mislead them. */
-export function raiseSeverity<Shown extends { readonly severity?: Severity | undefined }>(
-  approval: Shown,
-  args: Arguments,
-  description: string,
-): Shown {
-  if (!hasMisleadingValue(args, description)) return approval
-  return { ...approval, severity: RAISED[approval.severity ?? 'low'] }
-}
-
-const RAISED = { low: 'medium', medium: 'high', high: 'high' } as const

@@ -4,6 +4,7 @@ import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { findReply, isRefusal } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep, isDecidedAloneBy, whyUndecidable } from '../../approvals/deciders.ts'
+import { assessRisk } from '../../approvals/risk.ts'
 import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -79,7 +80,8 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     const refusal = await checkApproved(opened, approval, { sent, by, limits })
     if (refusal) throw toError(refusal)
     const { preview: made, severity } = await opened.refresh({ ...approval, args }, principal.id)
-    return reply(200, { ...viewPreview(made), ...withoutUndefined({ severity }) })
+    const edited = { args, terms: { ...terms, ...withoutUndefined({ severity }) } }
+    return reply(200, viewPreview(edited, made))
   }
 
   const withdraw = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
@@ -228,7 +230,7 @@ export function viewApproval(
 ): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
-  const { hint, title, severity, icon, payload, kind, schema: answerSchema, signIn, path } = terms
+  const { hint, title, icon, payload, kind, schema: answerSchema, signIn, path } = terms
   const { chain, userText } = terms
   const own = chat.principalId === principal.id
   const whyNot = whyUndecidable(approval, toDecider(principal))
@@ -248,14 +250,13 @@ export function viewApproval(
     ...withoutUndefined({
       hint,
       title,
-      severity,
       icon,
       payload,
       kind,
       schema: answerSchema,
       signIn,
     }),
-    ...viewPreview(made),
+    ...viewPreview(approval, made),
     ...withoutUndefined({ argsSchema: schema, path }),
     requestedAt,
     deadline,
@@ -293,9 +294,10 @@ export function viewApproval(
   }
 }
 
-/** Returns the preview of a call, and whether there should be one. */
-function viewPreview(made: PreviewResult): EditPreview {
+/** Returns the risk of a call, its preview, and whether there should be one. */
+function viewPreview(call: Pick<Approval, 'args' | 'terms'>, made: PreviewResult): EditPreview {
   return {
+    ...assessRisk(call, made.state === 'made' ? made.preview : undefined),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
   }

@@ -69,11 +69,12 @@ export function createReplyDecision({
     if (!approval || others.length > 0 || !isInReach(approval)) return undefined
     // The page did not show this question, or showed others.
     if (openApprovals && openApprovals.join() !== approval.id) return undefined
-    if (!mayReply(approval, toDecider(principal))) return undefined
     const shown = await findStoredCall(backend, chat, approval.toolCallId)
     if (shown?.call.state !== 'asked') return undefined
     const approved = meaning === 'approve'
-    const preview = shown.call.approval?.preview?.digest
+    const { preview: seen } = shown.call.approval ?? {}
+    if (!mayReply(approval, toDecider(principal), seen)) return undefined
+    const preview = seen?.digest
     // The person agrees to what the chat showed with the question.
     if (approved && approval.terms.preview !== undefined && preview === undefined) return undefined
     const decision = {
