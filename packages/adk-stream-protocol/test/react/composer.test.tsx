@@ -3,7 +3,15 @@ import { userEvent } from '@testing-library/user-event'
 import type { ComponentProps } from 'react'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { AdkProvider, Composer, ja } from '../../src/react/index.ts'
+import {
+  AdkProvider,
+  Composer,
+  ja,
+  useAdkChat,
+  type UseAdkChatOptions,
+} from '../../src/react/index.ts'
+import { type Person, TestBridge } from '../approvals/support/test-bridge.ts'
+import { TestBrowser, WAYS } from './support/chat-page.tsx'
 
 type Props = ComponentProps<typeof Composer>
 
@@ -199,6 +207,39 @@ describe('drafts', () => {
     expect(input().value).toBe('')
   })
 
+  test.each(WAYS)(
+    '[RE373] over %s, a person sees their own draft and no draft of another account',
+    async (way) => {
+      await using testBridge = await TestBridge.open()
+      const open = async (person: Person, text: string): Promise<string> => {
+        await using browser = new TestBrowser(testBridge, way, person)
+        const { api, transport } = browser
+        const page = render(<DraftPage api={api} transport={transport} />)
+        // The server has not responded yet.
+        fireEvent.change(input(), { target: { value: text } })
+        await screen.findByText('known')
+        const shown = input().value
+        page.unmount()
+        return shown
+      }
+      expect(await open('hanako', 'Salary of Hanako')).toBe('Salary of Hanako')
+      expect(await open('taro', 'A gift for Hanako')).toBe('A gift for Hanako')
+      expect(await open('hanako', 'and more')).toBe('Salary of Hanako\nand more')
+      expect(await open('taro', '')).toBe('A gift for Hanako')
+    },
+  )
+
+  test('[RE373] text and queued messages that were written without a key move under it once', async () => {
+    const { sent, change } = show({ draftKey: undefined, status: 'streaming' })
+    await user.type(input(), 'one{Enter}two')
+    change({ draftKey: 'a' })
+    expect([input().value, queued()]).toEqual(['two', [expect.stringContaining('one')]])
+    change({ draftKey: 'b' })
+    expect([input().value, queued()]).toEqual(['', []])
+    change({ draftKey: 'a' })
+    expect([input().value, queued(), sent]).toEqual(['one\ntwo', [], []])
+  })
+
   test('[RE373] the newest 30 drafts are kept', async () => {
     const { change } = show()
     for (let chat = 0; chat < 32; chat += 1) {
@@ -228,6 +269,17 @@ describe('drafts', () => {
     },
   )
 })
+
+/** A chat with drafts. Says when the server has shown who is signed in. */
+function DraftPage({ api, transport }: Pick<UseAdkChatOptions, 'api' | 'transport'>) {
+  const chat = useAdkChat({ id: 'chat-1', api, transport })
+  return (
+    <>
+      <Composer onSend={() => undefined} draftKey={chat.draftKey} />
+      {chat.draftKey !== undefined && <p>known</p>}
+    </>
+  )
+}
 
 const fail = (): never => {
   throw new DOMException('blocked', 'SecurityError')

@@ -114,7 +114,7 @@ export function Conversation(props: ConversationProps) {
         <StableComposer
           handleRef={composerRef}
           status={status}
-          draftKey={id}
+          draftKey={chat.draftKey}
           onSend={sendDraft}
           onStop={conversation.stop}
           onInterrupt={mode === 'live' ? interruptWith : undefined}

@@ -30,6 +30,7 @@ import type { AdkUIMessage } from '../adk-ui-message.ts'
 import { isBrowserOffline } from '../transports/connection-state.ts'
 import { type RefusedDecision, type WaitingDecisions, DecisionOutbox } from './decision-outbox.ts'
 import { type Http, type HttpOptions, createHttp } from './http.ts'
+import type { Identified } from './principal-tag.ts'
 import { type WatchListener, type WatchOptions, PageFeed } from './watch-feed.ts'
 import type { DecisionGiven } from '../transports/transport.ts'
 
@@ -103,7 +104,7 @@ export function adkApi(options: HttpOptions): AdkApi {
 }
 
 /** The API of the bridge, created by `adkApi()`. */
-export class AdkApi {
+export class AdkApi implements Identified {
   readonly #http: Http
   readonly #feed: PageFeed
   readonly #outbox: DecisionOutbox
@@ -113,10 +114,20 @@ export class AdkApi {
     this.#feed = new PageFeed(http)
     this.#outbox = new DecisionOutbox({
       decide: (approvalId, decision, by) => this.#decide(approvalId, decision, by),
-      readPrincipal: () => this.#http.principal,
+      readPrincipal: () => this.principal,
       readApproval: (approvalId) => this.readApproval(approvalId),
       isOffline: () => isBrowserOffline() || this.#feed.isLost,
     })
+  }
+
+  /** The tag of the person who is signed in, as far as responses of the server have shown it. It names nobody. */
+  get principal(): string | undefined {
+    return this.#http.principal.current
+  }
+
+  /** Calls the listener when `principal` changes. Returns a function that unsubscribes. */
+  onPrincipal(listener: () => void): () => void {
+    return this.#http.principal.subscribe(listener)
   }
 
   /** Lists the user's chats, newest first. */

@@ -4,6 +4,7 @@ import { type ErrorCode, ERROR_CODES, PRINCIPAL_HEADER } from '../../protocol/er
 import type { Guard } from '../../protocol/guards.ts'
 import { AdkError, parseJson, readErrorBody, disconnected } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
+import { type PrincipalTag, createPrincipalTag } from './principal-tag.ts'
 import { observeServerTime } from './server-clock.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
@@ -37,13 +38,13 @@ interface HttpRequest {
 export interface Http {
   send(path: string, request?: HttpRequest): Promise<Response>
   read<Value>(path: string, isValid: Guard<Value>, request?: HttpRequest): Promise<Value>
-  /** The tag of the principal of the last response. Undefined before the first one. */
-  readonly principal: string | undefined
+  /** The tag of the principal of the last response. */
+  readonly principal: PrincipalTag
 }
 
 export function createHttp(options: HttpOptions): Http {
   const { url, headers = {}, credentials = 'same-origin', fetch } = options
-  let principal: string | undefined
+  const principal = createPrincipalTag()
   const send: Http['send'] = async (path, request = {}) => {
     const { method = 'GET', body, signal, headers: more, decidedAs } = request
     const own = typeof headers === 'function' ? await headers() : headers
@@ -62,14 +63,12 @@ export function createHttp(options: HttpOptions): Http {
       ...(signal && { signal }),
     })
     observeServerTime(response, sentAt)
-    principal = response.headers.get(PRINCIPAL_HEADER) ?? principal
+    principal.set(response.headers.get(PRINCIPAL_HEADER) ?? principal.current)
     if (!response.ok) throw await toError(response)
     return response
   }
   return {
-    get principal() {
-      return principal
-    },
+    principal,
     send,
     read: async (path, isValid, request) => {
       const response = await send(path, request)

@@ -2,6 +2,7 @@ import type { ClientFrame, ClientFrameOf } from '../../protocol/client-frame.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { type Backoff, withDefaults } from '../../shared/backoff.ts'
 import { AdkError, parseJson, disconnected } from '../adk-error.ts'
+import { createPrincipalTag } from '../api/principal-tag.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import {
   type AgentOption,
@@ -56,11 +57,12 @@ export class SocketSession {
   /** Frames without a reply that wait for a socket. */
   #unsent: ClientFrame[] = []
   /** The tag of the principal of the newest socket. */
-  #principal: string | undefined
+  readonly principal = createPrincipalTag()
 
   /** What a decision is sent with: over the next socket, another person may be signed in. */
   get decider(): { readonly decidedAs?: string } {
-    return this.#principal === undefined ? {} : { decidedAs: this.#principal }
+    const { current } = this.principal
+    return current === undefined ? {} : { decidedAs: current }
   }
 
   constructor({ options, responses, findObserver }: Dependencies) {
@@ -233,8 +235,7 @@ export class SocketSession {
       case 'status':
         return this.#watched.call(frame.id, frame)
       case 'hello':
-        this.#principal = frame.principal
-        return
+        return this.principal.set(frame.principal)
     }
   }
 }

@@ -9,6 +9,7 @@ import type {
 } from '../adk-ui-message.ts'
 import { type LoadedChat, AdkApi } from '../api/adk-api.ts'
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
+import type { Identified } from '../api/principal-tag.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
 import {
@@ -55,7 +56,9 @@ export function sseTransport(options: SseTransportOptions): SseTransport {
 }
 
 /** The transport of `sseTransport()`. Each stream is the response to an HTTP request. */
-export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChannel, Connected {
+export class SseTransport
+  implements ChatTransport<AdkUIMessage>, ResponseChannel, Connected, Identified
+{
   /** A resumed stream replays its message from the start. */
   readonly resumeStreamIsReplay = true
   /** @internal For `attachChat`. */
@@ -96,6 +99,16 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     return this.#shared.status.subscribe(listener)
   }
 
+  /** The tag of the person who is signed in, as far as responses of the server have shown it. It names nobody. */
+  get principal(): string | undefined {
+    return this.#http.principal.current
+  }
+
+  /** Calls the listener when `principal` changes. Returns a function that unsubscribes. */
+  onPrincipal(listener: () => void): () => void {
+    return this.#http.principal.subscribe(listener)
+  }
+
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId, trigger, messageId, abortSignal: signal, headers, body } = options
     const { messages, responseIds, shown } = selectMessages(
@@ -111,7 +124,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     // A chat that is not attached gets the error, and shows it.
     const isKept = stream.chat !== undefined && isOnlyDecisions(messages, responseIds)
     // When the connection is back, another person may have signed in.
-    const decidedAs = isKept ? this.#http.principal : undefined
+    const decidedAs = isKept ? this.principal : undefined
     try {
       const send = () =>
         this.#http.send('/stream', {

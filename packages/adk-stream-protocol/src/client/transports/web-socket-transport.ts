@@ -10,6 +10,7 @@ import type {
 } from '../adk-ui-message.ts'
 import type { AudioMode, LiveListener } from '../socket/watched-chats.ts'
 import { SocketSession, type WebSocketTransportOptions } from '../socket/socket-session.ts'
+import type { Identified } from '../api/principal-tag.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
 import {
   type ChatObserver,
@@ -31,7 +32,7 @@ export function webSocketTransport(options: WebSocketTransportOptions): WebSocke
 
 /** The transport of `webSocketTransport()`. One socket carries the streams of all chats, and the audio and events of live chats. */
 export class WebSocketTransport
-  implements ChatTransport<AdkUIMessage>, ResponseChannel, OpenStream, Connected
+  implements ChatTransport<AdkUIMessage>, ResponseChannel, OpenStream, Connected, Identified
 {
   /** A resumed stream replays its message from the start. */
   readonly resumeStreamIsReplay = true
@@ -54,6 +55,16 @@ export class WebSocketTransport
   /** Returns a function that unsubscribes. */
   onConnection(listener: ConnectionListener): () => void {
     return this.#session.socket.status.subscribe(listener)
+  }
+
+  /** The tag of the person who is signed in, as far as responses of the server have shown it. It names nobody. */
+  get principal(): string | undefined {
+    return this.#session.principal.current
+  }
+
+  /** Calls the listener when `principal` changes. Returns a function that unsubscribes. */
+  onPrincipal(listener: () => void): () => void {
+    return this.#session.principal.subscribe(listener)
   }
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {

@@ -19,7 +19,7 @@ import {
   useBrowserTools,
   useLocalBrowserTools,
 } from './use-browser-tools.ts'
-import { useConnection } from './use-connection.ts'
+import { useConnection, useDraftKey } from './use-connection.ts'
 import { useDecisions } from './use-decisions.ts'
 import { useRecovery } from './use-recovery.ts'
 import { useStableApi, useStableCallback } from './use-stable.ts'
@@ -80,6 +80,8 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly connection: ConnectionState
   /** False while the connection is lost or closed. */
   readonly isConnected: boolean
+  /** The `draftKey` of `Composer`: a draft is shown only to the person who wrote it. Undefined until a response of the server shows who that is. */
+  readonly draftKey: string | undefined
   /** The ids of decisions and tool results that the server has not confirmed. */
   readonly unconfirmed: ReadonlySet<string>
   /** Votes and answers that wait for the connection, by approval id. Pass it to `MessageList`. Needs a stable `api`. */
@@ -137,6 +139,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
     attached,
     connection,
     isConnected: connection.state !== 'lost' && connection.state !== 'closed',
+    draftKey: useDraftKey(id, transport, options.api),
     unconfirmed: useUnconfirmed(channel),
   }
 }

@@ -37,7 +37,10 @@ export interface UseComposerOptions {
   readonly onStop?: (() => void) | undefined
   /** Sends text during a reply and interrupts it, as `sendText` of `webSocketTransport` does in a live chat. Without it, messages are queued. */
   readonly onInterrupt?: ((text: string) => void) | undefined
-  /** Stores the unsent text in `localStorage` under this key, for example the id of the chat. The newest 30 drafts are kept. */
+  /**
+   * Stores the unsent text in `localStorage` under this key, for example `draftKey` of `useAdkChat`. The newest 30 drafts are kept. Text that
+   * is written before there is a key is stored as soon as there is one.
+   */
   readonly draftKey?: string | undefined
   /** The files of the draft, if the page can attach files. */
   readonly files?: ComposerFiles | undefined
@@ -130,6 +133,7 @@ function joinTexts(texts: readonly string[]): string {
 function useStoredDraft(key: string | undefined) {
   const [shown, setShown] = useState({ key, draft: EMPTY })
   const latest = useRef(EMPTY)
+  const shownKey = useRef(key)
   const update = useCallback(
     (change: (before: Draft) => Draft): void => {
       const draft = change(latest.current)
@@ -142,12 +146,18 @@ function useStoredDraft(key: string | undefined) {
   )
   // Not the initial state: a page that is rendered on a server has no storage.
   useLayoutEffect(() => {
-    const text = key === undefined ? '' : readDraft(key)
-    latest.current = text === '' ? EMPTY : { text, queue: [] }
-    setShown({ key, draft: latest.current })
-  }, [key])
-  // The queue of one chat must not be sent in another.
-  return { draft: shown.key === key ? shown.draft : EMPTY, update }
+    const stored = key === undefined ? '' : readDraft(key)
+    if (shownKey.current === undefined && latest.current !== EMPTY)
+      update(({ text, queue }) => ({ text: joinTexts([stored, text]), queue }))
+    else {
+      latest.current = stored === '' ? EMPTY : { text: stored, queue: [] }
+      setShown({ key, draft: latest.current })
+    }
+    shownKey.current = key
+  }, [key, update])
+  // The queue of one chat must not be sent in another. A draft without a key moves under the first one.
+  const isOwn = shown.key === key || shown.key === undefined
+  return { draft: isOwn ? shown.draft : EMPTY, update }
 }
 
 /** Sends the queued messages one after the other, each when the reply before it has ended. After an error, they wait. */
