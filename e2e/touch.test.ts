@@ -35,6 +35,7 @@ test('[RE1120] [RE363] on touch screens, two presses approve a large payment, in
   await tap(card('Alice').getByRole('button', { name: 'Ask another person…' }))
   const url = await card('Alice').getByLabel('Link to this approval').inputValue()
   const phone = await testDemo.openPage({ ...PHONE, url })
+  await tap(phone.getByRole('button', { name: 'Show the request' }))
   const item = phone.getByRole('listitem')
   await item.getByText('Send $600 to Alice').waitFor()
   await decide(item, 'approve', tap)

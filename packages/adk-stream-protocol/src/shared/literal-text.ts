@@ -99,7 +99,7 @@ export function findLookAlikes(text: string): LookAlike[] {
   })
 }
 
-export type LookAlikeScript = (typeof SCRIPTS)[number][0]
+type LookAlikeScript = (typeof SCRIPTS)[number][0]
 
 const SCRIPTS = [
   ['Cyrillic', /\p{Script=Cyrillic}/u],

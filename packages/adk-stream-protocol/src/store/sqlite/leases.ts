@@ -39,7 +39,7 @@ export function prepareTick(connection: Connection): (maxGapMs: number) => void 
 }
 
 /** The parameters are the time of the monotonic clock, and the most by which the lease clock advances. */
-export const TICK = `
+const TICK = `
   UPDATE lease_clock SET at = at + max(0, min(?1 - ticked_at, ?2)), ticked_at = ?1, max_gap = iif(?2 > 0, ?2, max_gap)`
 
 /** Restarts the lease clock with the clock of the machine. Leases from before then lie in the future. */
