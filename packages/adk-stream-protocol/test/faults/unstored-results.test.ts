@@ -242,6 +242,63 @@ test.for([
   },
 )
 
+test.for([
+  { when: 'is read at once', isAway: false, hasNewer: false },
+  { when: 'cannot be read at first', isAway: true, hasNewer: false },
+  { when: 'cannot be read until there is a newer message', isAway: true, hasNewer: true },
+])(
+  '[TU1065] a reply that is stored although the store reported a failure has no error: it $when',
+  async ({ isAway, hasNewer }) => {
+    await using folder = await makeFolder()
+    await using store = await openSqliteStore({ path: folder.database })
+    await using other = await openSqliteStore({ path: folder.database })
+    const away = loseAnswer(store, isAway)
+    const { effects } = folder
+    await using server = await openPaymentServer({ store, effects, limits: { sweepMs: 20 } })
+    await using second = await openPaymentServer({ store: other, effects })
+    const person = new Person(server.url)
+    expect((await person.say('[[say Hello.]]')).chunks.at(-1)).toMatchObject({ type: 'error' })
+    const elsewhere = new Person(second.url)
+    if (hasNewer) await elsewhere.say('[[say Newer.]]')
+    away.end()
+    await expect.poll(away.hasBeenRead).toBe(true)
+    // This turn starts when the server has repaired the conversation.
+    await person.say('[[say Again.]]')
+    const replies = (await elsewhere.messages()).filter(({ role }) => role === 'assistant')
+    expect(replies.map(textOf)).toEqual(['Hello.', ...(hasNewer ? ['Newer.'] : []), 'Again.'])
+    for (const { metadata } of replies) expect(metadata).not.toHaveProperty('error')
+  },
+)
+
+/**
+ * Makes the store fail after it has stored the first event of the agent, as if the answer of the database were lost. If it stays away,
+ * the conversation cannot be used until `end` is called.
+ */
+function loseAnswer({ sessions }: Store, staysAway: boolean) {
+  let state: 'works' | 'away' | 'recovered' | 'read' = 'works'
+  const lost = new StoreError('unavailable', 'The connection was lost.')
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  sessions.appendEvent = async (request) => {
+    if (state === 'away') throw lost
+    const event = await appendEvent(request)
+    if (state !== 'works' || event.author !== 'assistant' || event.partial === true) return event
+    state = staysAway ? 'away' : 'recovered'
+    throw lost
+  }
+  const getSession = sessions.getSession.bind(sessions)
+  sessions.getSession = async (request) => {
+    if (state === 'away') throw lost
+    if (state === 'recovered') state = 'read'
+    return getSession(request)
+  }
+  return {
+    end: () => {
+      if (state === 'away') state = 'recovered'
+    },
+    hasBeenRead: () => state === 'read',
+  }
+}
+
 test('[TU882] a failure of the store in a callback of a plugin is streamed with its own code', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })

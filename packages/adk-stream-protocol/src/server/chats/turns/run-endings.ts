@@ -218,14 +218,12 @@ export class RunEndings {
     const turn = findTurn(session.events, unstored.messageId)
     const isContinuable = turn !== undefined && canBeContinued(turn)
     // TU330: ADK may have stored the whole reply when the turn was stopped.
-    const isStored = hasStoredReply(session, outcome)
-    const parts = isStored ? [] : unstored.parts
+    const parts = hasStoredReply(session, outcome) ? [] : unstored.parts
     const isMarked = end === 'stopped' && unstored.invocationId !== '' && !(isLeft && isContinuable)
     if (isMarked || parts.length > 0)
       await storePartialReply(service, session, { ...unstored, parts })
     // TU881: of a reply without text, only an error remains, unless the turn continues later.
-    if (parts.length > 0 || (!isStored && !isContinuable))
-      await this.#storeFailure(session, outcome)
+    if (parts.length > 0 || !isContinuable) await this.#storeFailure(session, outcome)
     await respondToDanglingCalls(service, session)
   }
 
@@ -242,8 +240,12 @@ export class RunEndings {
   }
 
   /** TU871: stores the error of a reply that could not be stored at first. ADK stores the other errors. */
-  async #storeFailure(session: Session, { state: { error }, unstored }: RunOutcome): Promise<void> {
+  async #storeFailure(session: Session, outcome: RunOutcome): Promise<void> {
+    const { state, unstored } = outcome
+    const { error } = state
     if (!error || !isStoreFailure(error.code)) return
+    // TU1065: another server may have streamed the reply as complete.
+    if (hasStoredReply(session, outcome)) return
     const event = createFailureEvent(unstored.messageId, unstored.author, error)
     await this.#sessions.service.appendEvent({ session, event })
   }
