@@ -67,9 +67,21 @@ export function sendOutgoing(target: SendTarget, message: Outgoing, buffer: Repl
   if (message.type === 'content') return sendContent(target, message.content)
   const lost = message.responses.filter(({ id }) => buffer.isLost(id))
   const open = message.responses.filter((response) => !lost.includes(response))
-  if (open.length > 0) target.session.sendToolResponse({ functionResponses: open })
+  if (open.length > 0) target.session.sendToolResponse({ functionResponses: open.map(withContent) })
   // The model would reply to a text. The history contains partial results of lost calls.
   if (lost.length > 0 && message.type === 'results') sendContent(target, toText(lost))
+}
+
+/** LV1066: adds a status to a result without content, because a live model would repeat the call. */
+function withContent(result: FunctionResponse): FunctionResponse {
+  const { response = {}, willContinue } = result
+  if (willContinue || !Object.values(response).every(isEmpty)) return result
+  return Object.assign({}, result, { response: { ...response, status: 'succeeded' } })
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).every(isEmpty)
+  return value === undefined || value === null || value === ''
 }
 
 /** Sends the history before the conversation starts. The model does not reply to it. */

@@ -11,6 +11,7 @@ import {
   faultsOf,
   finishOf,
   joinLive,
+  lastSession,
   nextUnasked,
   openLiveTestBridge,
   whole,
@@ -84,6 +85,35 @@ test.each(MODELS)(
     expect(JSON.stringify(client.frames)).not.toContain('1234')
   },
 )
+
+test.each([
+  ['undefined', undefined, { result: null }],
+  ['null', null, { result: null }],
+  ['an empty text', '', { result: '' }],
+  ['an empty list', [], { results: [] }],
+  ['an empty object', {}, {}],
+  ['an object with empty values', { found: null, next: '' }, { found: null, next: '' }],
+])('[LV1066] a tool that returns %s runs once', async (_name, result, output) => {
+  let runs = 0
+  await using testBridge = await openLiveTestBridge({
+    liveModel: 'gemini-3.8-live',
+    tools: () => [
+      tool('look', () => {
+        runs += 1
+        return result
+      }),
+    ],
+  })
+  await using client = await joinLive(testBridge)
+  client.say(CALL)
+  expect(await whole(client)).toBe('Done.')
+  expect(runs).toBe(1)
+  expect(await chunkOf(client, 'tool-output-available')).toMatchObject({ output })
+  const [sent] = lastSession(testBridge).history.flatMap(({ parts = [] }) =>
+    parts.flatMap(({ functionResponse }) => (functionResponse ? [functionResponse] : [])),
+  )
+  expect(sent?.response).toEqual({ ...output, status: 'succeeded' })
+})
 
 test('[LV28] a slow tool delays neither audio nor text of the conversation', async () => {
   const gate = defer()
