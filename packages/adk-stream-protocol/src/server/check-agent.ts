@@ -28,6 +28,7 @@ import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/w
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { findByName, isAnyName, isPattern, matchesName, specificity } from '../approvals/policy.ts'
+import { asBrowserTool } from '../calls/browser-tool.ts'
 import { suggestName } from '../shared/suggest-name.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
@@ -35,7 +36,7 @@ import { listAgents } from './chats/find-tool.ts'
 import type { BridgeSettings } from './options.ts'
 
 /**
- * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), or if the policy has a name or pattern for which no
+ * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), if a browser tool is there (AP1060), or if the policy has a name or pattern for which no
  * agent has a tool (AP111).
  * Returns a function that checks the tools of toolsets, which can only be listed asynchronously.
  */
@@ -68,6 +69,7 @@ export function checkAgents({
   for (const { name, tool, obstacle } of graph.tools)
     if (obstacle && mayNeedApproval(name, tool, policy))
       throw new TypeError(describe(obstacle, `the tool ${name}`, { policy, exempt: name }))
+  refuseBrowserTools(graph.tools)
   for (const { prefix, obstacle } of graph.toolsets)
     if (obstacle && mayGateToolset(policy, unknown, prefix))
       throw new TypeError(
@@ -84,6 +86,15 @@ function refuseStreamedArguments(root: unknown): void {
     if (isLlmAgent(agent) && streamsArguments(agent))
       throw new TypeError(
         `createBridge: the agent ${agent.name} sets \`streamFunctionCallArguments\`, but ADK cannot read arguments that are streamed in parts. Remove it from the \`toolConfig\` of the agent.`,
+      )
+}
+
+/** AP1060: throws if a browser tool is where an agent of the application's own class may continue while the call waits. */
+function refuseBrowserTools(tools: readonly FoundTool[]): void {
+  for (const { name, tool, obstacle } of tools)
+    if (obstacle?.kind === 'own-run' && tool && asBrowserTool(tool))
+      throw new TypeError(
+        `createBridge: the tool ${name} runs in the browser, ${reasonOf(obstacle)}`,
       )
 }
 
@@ -228,7 +239,7 @@ function describe(
 function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
     case 'own-run':
-      return `but the class of ${obstacle.agent} has a run of its own, which may continue while a call waits for an approval. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK without an own \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`
+      return `but the class of ${obstacle.agent} has a run of its own, which may continue while a call waits. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK without an own \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`
     case 'live-steps':
       return `but in a live session the agent ${obstacle.agent} continues while ${obstacle.step} waits for an approval. Serve ${obstacle.agent} with a bridge without \`live\`, or let an LlmAgent transfer between the steps.`
     case 'nested-steps':

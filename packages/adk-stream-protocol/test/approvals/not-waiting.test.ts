@@ -22,7 +22,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import type { BridgeOptions } from '../../src/server/index.ts'
-import { createBridge } from '../../src/server/index.ts'
+import { browserTool, createBridge } from '../../src/server/index.ts'
 import { tool } from '../support/agents.ts'
 import { serve } from '../support/serve.ts'
 import { readFrames } from '../support/wire-rules.ts'
@@ -167,6 +167,7 @@ type Case = [name: string, agent: BridgeOptions['agent'], approvals?: BridgeOpti
 
 const BY_NAME = { pay: true } as const
 const ANY = () => false
+const ANY_BUT = { '*': ANY, locate: false } as const
 
 test.each<Case>([
   [
@@ -245,6 +246,22 @@ test.each<Case>([
 ])('[AP1060] refused: %s', (_name, agent, approvals) => {
   const create = () => createBridge({ agent, ...(approvals && { approvals }) })
   expect(create).toThrow(/needs? approval.* has a run of its own/)
+})
+
+/** A tool that needs no approval and waits for the page. */
+const locate = browserTool({ name: 'locate', description: 'Locates.', parameters: z.object({}) })
+
+test.each<Case>([
+  ['an own class', ownRun(Own, [locate])],
+  ['an own class, by a policy that exempts it from approvals', ownRun(Own, [locate]), ANY_BUT],
+  ['a sequence with a run of its own', ownRun(OwnSequence, [payment(), locate])],
+  ['an LlmAgent with a run of its own', new OwnLlm({ name: 'a', model, tools: [locate] })],
+  ['an AgentTool in an own class', ownRun(Own, [agentTool([locate])])],
+  ['an own class in an AgentTool', agentOf('root', [asTool(ownRun(Own, [locate]))])],
+  ['an own class as a node', flow(ownRun(Own, [locate]))],
+])('[AP1060] refused with a browser tool: %s', (_name, agent, approvals) => {
+  const create = () => createBridge({ agent, ...(approvals && { approvals }) })
+  expect(create).toThrow(/the tool locate runs in the browser, .* has a run of its own/)
 })
 
 test.each<Case>([
@@ -378,6 +395,15 @@ test.each<Case>([
   ],
   ['a subclass without a run of its own', new Named({ name: 'a', model, tools: [payment(true)] })],
   ['a router', routed(RoutedAgent, [payment(true)])],
+  [
+    'a subclass without a run of its own, with a browser tool',
+    new Named({ name: 'a', model, tools: [locate] }),
+  ],
+  ['a sequence with a browser tool', sequence([locate])],
+  [
+    'an own class beside a browser tool',
+    new LlmAgent({ name: 'front', model, tools: [locate], subAgents: [ownRun(Own, [])] }),
+  ],
 ])('[AP1060] accepted: %s', async (_name, agent, approvals) => {
   await using bridge = createBridge({ agent, ...(approvals && { approvals }) })
   expect(bridge.handles('/stream')).toBe(true)
