@@ -13,6 +13,7 @@ import type { CallCheck } from '../calls/call-terms.ts'
 import { checkCall } from '../calls/call-terms.ts'
 import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { nextCall } from '../calls/next-call.ts'
+import { isOutdated } from '../calls/outdated-calls.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
@@ -209,8 +210,11 @@ export class LiveCalls {
   async decide(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
     const { ledger } = this.#live
     const call = this.#open.get(approval.toolCallId)
+    // AP1045: an outdated call is cancelled when it is claimed.
+    if (call && isOutdated(approval, call.tool, decision.editedArgs))
+      return this.#decideInLedger(approval, decision)
     const isAsked = call && this.apply(call, { type: 'decision-received', approvalId: approval.id })
-    if (!isAsked) return this.#decideInside(approval, decision)
+    if (!isAsked) return this.#decideInLedger(approval, decision)
     let result: DecidedCall | Refusal | undefined
     try {
       result = await ledger.decideAndClaim(approval, decision, toClaim(call))
@@ -220,8 +224,8 @@ export class LiveCalls {
     }
   }
 
-  /** Records a decision about a call inside an agent, which the agent then runs, or about a call that does not wait here. */
-  async #decideInside(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
+  /** Records a decision without claiming the call. It is inside an agent that then runs it, does not wait here, or is outdated. */
+  async #decideInLedger(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
     const decided = await this.#live.ledger.decide(approval.id, decision, approval)
     if (!isRefusal(decided)) this.approvalChanged(decided)
     return decided

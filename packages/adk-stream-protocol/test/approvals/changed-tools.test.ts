@@ -1,9 +1,12 @@
 import { BaseTool, FunctionTool, type RunAsyncToolRequest } from '@google/adk'
 import type { FunctionDeclaration } from '@google/genai'
 import { Type } from '@google/genai'
+import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { openPair } from '../faults/support/pair.ts'
+import { LIVE_MODEL, LiveClient } from '../relay/support/live-pair.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 type Fields = Readonly<Record<string, 'required' | 'optional'>>
@@ -135,5 +138,36 @@ test.each(
     expect([200, ran.length > 0 ? 200 : 410]).toContain(status)
     const told = JSON.stringify(testBridge.results)
     expect(told.includes('the tool has changed since')).toBe(ran.length === 0)
+  },
+)
+
+test.each(
+  Object.entries(TOOLS).flatMap(([kind, make]) =>
+    [undefined, { ...ARGS, from: 'Ben' }].map((args) => ({ kind, make, args })),
+  ),
+)(
+  '[AP1045] a live session of a new version that takes over a call of a tool $kind, with the edited arguments $args',
+  async ({ make, args }) => {
+    const runs: unknown[] = []
+    const after: Fields = { ...BEFORE, from: 'required' }
+    await using emulator = await startEmulator()
+    await using pair = await openPair({
+      liveModel: LIVE_MODEL,
+      modelUrl: emulator.baseUrl,
+      approvals: { send: true },
+      tools: [make(after, runs)],
+      ofOne: { tools: [make(BEFORE, runs)] },
+    })
+    const first = await LiveClient.join(pair.one.url, 'chat-1')
+    await first.say(`[[call send ${JSON.stringify(ARGS)}]][[then]][[say Done.]]`)
+    const [asked] = await pair.atOne.approvals()
+    await first[Symbol.asyncDispose]()
+    await using second = await LiveClient.join(pair.two.url, 'chat-1')
+    await second.status('open')
+    await pair.atTwo.decide(asked?.id ?? '', { approved: true, ...(args && { args }) })
+    await second.hears('Done.')
+    expect(runs).toEqual(args ? [args] : [])
+    const { state } = (await pair.store.approvals.get(asked?.id ?? '')) ?? {}
+    expect(state?.name).toBe(args ? 'succeeded' : 'cancelled')
   },
 )
