@@ -5,7 +5,7 @@ import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { ShownReply } from '../protocol/message.ts'
 
-/** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links` and `version` change. */
+/** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links`, `refusedInChat` and `version` change. */
 export interface Approval {
   /** The id of ADK's confirmation request. It cannot be guessed. */
   readonly id: string
@@ -27,6 +27,8 @@ export interface Approval {
   readonly votes: readonly Vote[]
   /** The links with which people without an account can decide, until they are used. Default: none. */
   readonly links?: readonly ApprovalLink[]
+  /** Whether a decision of a client of the chat was refused. A stock client keeps it, and sends it again with later messages. */
+  readonly refusedInChat?: true
   readonly state: ApprovalState
   /** The number of transitions. Each transition is a compare-and-set on it. */
   readonly version: number

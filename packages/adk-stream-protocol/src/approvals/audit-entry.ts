@@ -55,6 +55,8 @@ export type AuditEvent =
       /** The principal of the browser that opened it, if it had credentials. */
       readonly browser?: string
     }
+  /** A decision in the chat was refused, and the approval stays open. Only the first one is recorded. */
+  | { readonly type: 'decision-refused'; readonly by: string; readonly code: string }
   /** An approval that needs further approvals. */
   | {
       readonly type: 'voted'

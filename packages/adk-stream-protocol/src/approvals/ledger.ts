@@ -25,6 +25,7 @@ import {
   type Decision,
   type Failure,
   type OpenLink,
+  type RefusedDecision,
 } from './next-approval.ts'
 
 export interface LedgerOptions {
@@ -181,6 +182,11 @@ export class Ledger {
   /** Opens a link for one browser, in place of the one that opened it before. */
   async openLink(id: string, command: OpenLink): Promise<Approval | Refusal> {
     return this.#writer.step(id, { type: 'open-link', ...command })
+  }
+
+  /** Records that a decision in the chat was refused, so that it does not count when a client sends it again with a later message. */
+  async refuseDecision(id: string, refused: RefusedDecision): Promise<Approval | Refusal> {
+    return this.#writer.step(id, { type: 'refuse-decision', ...refused })
   }
 
   /** Withdraws a vote while other people still have to decide. */

@@ -61,10 +61,17 @@ export interface OpenLink {
   readonly browser?: string
 }
 
+/** A decision in a chat that was refused, with the code of its error. */
+export interface RefusedDecision {
+  readonly by: Decider
+  readonly code: string
+}
+
 export type ApprovalCommand =
   | ({ readonly type: 'create-link' } & CreateLink)
   | ({ readonly type: 'open-link' } & OpenLink)
   | ({ readonly type: 'decide' } & Decision)
+  | ({ readonly type: 'refuse-decision' } & RefusedDecision)
   | { readonly type: 'withdraw'; readonly by: Decider }
   | { readonly type: 'expire' }
   | { readonly type: 'cancel'; readonly reason: string }
@@ -140,6 +147,8 @@ function advance(approval: Approval, command: ApprovalCommand, now: number): Tra
       return createLink(approval, command, now)
     case 'open-link':
       return openLink(approval, command, now)
+    case 'refuse-decision':
+      return refuseInChat(approval, command, now)
     case 'withdraw':
       return withdraw(approval, command.by, now)
     case 'expire':
@@ -257,6 +266,22 @@ function refuseApproved(
   if (isChanged && !isDecidedByOne(terms)) return { refused: 'not-editable' }
   const takesPayload = isQuestion || terms.payload !== undefined
   return payload !== undefined && !takesPayload ? { refused: 'no-payload' } : undefined
+}
+
+/** Records that a decision in the chat was refused. Only the first one changes anything. */
+function refuseInChat(
+  approval: Approval,
+  { by, code }: RefusedDecision,
+  now: number,
+): Transition | Refusal {
+  const { state, refusedInChat, deadline } = approval
+  if (!maySee(approval, by)) return { refused: 'unknown-approval' }
+  if (state.name !== 'requested' || refusedInChat) return refuseState(state)
+  const event = { type: 'decision-refused', by: by.id, code } as const
+  return {
+    ...transition(approval, { refusedInChat: true }, { at: now, event }),
+    before: deadline,
+  }
 }
 
 /** Withdraws the vote of a principal. Votes of later steps depend on it and are dropped. */
@@ -426,7 +451,7 @@ function finish(
 
 function transition(
   approval: Approval,
-  change: Partial<Pick<Approval, 'state' | 'votes' | 'links'>>,
+  change: Partial<Pick<Approval, 'state' | 'votes' | 'links' | 'refusedInChat'>>,
   { at, event }: { readonly at: number; readonly event: AuditEvent },
 ): Transition {
   const version = approval.version + 1

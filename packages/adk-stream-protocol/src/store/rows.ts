@@ -106,7 +106,7 @@ export interface AuditRow {
   readonly entry: string
 }
 
-type Moved = Pick<Approval, 'votes' | 'links' | 'state' | 'version'>
+type Moved = Pick<Approval, 'votes' | 'links' | 'refusedInChat' | 'state' | 'version'>
 
 type Asked = Omit<Approval, keyof Moved>
 
@@ -114,6 +114,7 @@ type Asked = Omit<Approval, keyof Moved>
 export function encodeAsked({
   votes: _votes,
   links: _links,
+  refusedInChat: _refusedInChat,
   state: _state,
   version: _version,
   ...asked
@@ -122,8 +123,15 @@ export function encodeAsked({
 }
 
 /** Encodes the fields that transitions change. */
-export function encodeMoved({ votes, links = [], state, version }: Approval): string {
-  const moved: Moved = { votes, ...(links.length > 0 && { links }), state, version }
+export function encodeMoved(approval: Approval): string {
+  const { votes, links = [], refusedInChat, state, version } = approval
+  const moved: Moved = {
+    votes,
+    ...(links.length > 0 && { links }),
+    ...(refusedInChat && { refusedInChat }),
+    state,
+    version,
+  }
   return encodeJson(moved)
 }
 

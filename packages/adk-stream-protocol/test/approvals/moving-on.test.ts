@@ -2,6 +2,7 @@ import type { Responder } from 'gemini-emulator'
 import { scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
+import type { PolicyTerms } from '../../src/approvals/policy.ts'
 import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, clientsWith, liveClient } from './support/approving-chat.ts'
@@ -19,6 +20,38 @@ const respond: Responder = (prompt) => {
   if (told.includes('"balance"') && !spoken) return [{ type: 'say', text: 'Paid after all.' }]
   return scriptResponder(prompt)
 }
+
+interface RefusedApproval {
+  readonly code: string
+  readonly terms: (isBlocked: () => boolean) => PolicyTerms
+  /** The arguments that a later message carries, after a message with others that do not fit. */
+  readonly edit?: Record<string, unknown>
+  /** Whether another message follows the one that asks. The decision is then sent with a message only. */
+  readonly isOlder?: true
+}
+
+const blocks = (isBlocked: () => boolean): PolicyTerms => ({
+  preview: () => (isBlocked() ? { blocked: 'Not enough money.' } : {}),
+})
+
+const REFUSALS: readonly RefusedApproval[] = [
+  { code: 'call-blocked', terms: blocks },
+  { code: 'call-blocked', terms: blocks, isOlder: true },
+  {
+    code: 'preview-failed',
+    terms: (isBlocked) => ({
+      preview: () => {
+        if (isBlocked()) throw new Error('No preview.')
+        return {}
+      },
+    }),
+  },
+  {
+    code: 'not-allowed',
+    terms: () => ({ chain: [{ roles: ['manager'] }, { principals: ['hanako'] }] }),
+  },
+  { code: 'bad-request', terms: () => ({}), edit: { amount: 50, recipient: 'Ann' } },
+]
 
 const clients = clientsWith('6')
 
@@ -108,6 +141,49 @@ describe.each(clients)('$name', (client) => {
       expect(page.sent).toHaveLength(4)
       expect(testBridge.wallet.payments).toHaveLength(1)
       expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    },
+  )
+
+  test.skipIf(client.ours).each(REFUSALS)(
+    '[AP1043] an approval that was refused ($code) does not count when a later message carries it',
+    async ({ code, terms, edit, isOlder }) => {
+      let isBlocked = true
+      await using testBridge = await TestBridge.open({
+        approvals: { process_payment: terms(() => isBlocked) },
+        respond,
+        liveModel: FREE_MODEL,
+      })
+      const page = testBridge.page()
+      const chat = await page.open(client)
+      await chat.send(callPayment(50))
+      const [id = ''] = chat.asked
+      if (isOlder) await chat.send('[[say Meanwhile.]]')
+      if (edit) chat.edit(id, { amount: 'all' })
+      await chat.click({ id, approved: true })
+      await chat.rest()
+      // The client is told at once, if it sends the decision at once.
+      expect(chat.status).toBe(isOlder ? 'ready' : 'error')
+      if (isOlder) await chat.send('[[say Refused.]]')
+      await chat.rest()
+      const { length } = page.sent
+      isBlocked = false
+      if (edit) chat.edit(id, edit)
+      const manager = code === 'not-allowed' ? testBridge.page('mari') : undefined
+      await manager?.decide(id, { approved: true })
+      await chat.send('[[say Next.]]')
+      await chat.send('[[say Last.]]')
+      await chat.rest()
+      expect(chat.text).toBe('Last.')
+      expect(page.sent).toHaveLength(length + 2)
+      expect(testBridge.wallet.payments).toEqual([])
+      const { history } = await page.approval(id)
+      const voted = manager ? [{ type: 'voted', by: 'mari' }] : []
+      const refused = { type: 'decision-refused', by: 'hanako', code }
+      expect(history).toMatchObject([{ type: 'requested' }, refused, ...voted])
+      // Another decision of the person counts.
+      expect(await page.decide(id, { approved: true })).toMatchObject({ status: 200 })
+      await page.untilState(id, 'succeeded')
+      expect(testBridge.wallet.payments).toHaveLength(1)
     },
   )
 

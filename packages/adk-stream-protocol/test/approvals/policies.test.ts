@@ -91,6 +91,7 @@ describe.each(clients)('$name', (client) => {
     expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     expect((await page.approval(id)).history).toMatchObject([
       { type: 'requested' },
+      { type: 'decision-refused', by: 'hanako', code: 'not-allowed' },
       { type: 'voted', by: 'mari' },
       { type: 'approved', by: 'mike' },
       { type: 'started' },

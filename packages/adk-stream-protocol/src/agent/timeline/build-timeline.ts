@@ -202,6 +202,7 @@ function addRecord(entry: ApprovalEntry, { at, event }: AuditRecord): ApprovalEn
     case 'requested':
     case 'link-created':
     case 'link-opened':
+    case 'decision-refused':
       return entry
     case 'voted':
       return addVote(entry, { by: event.by, at })

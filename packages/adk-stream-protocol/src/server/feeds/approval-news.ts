@@ -84,6 +84,7 @@ function stateAfter(event: AuditEvent): ApprovalStateName {
     case 'withdrawn':
     case 'link-created':
     case 'link-opened':
+    case 'decision-refused':
       return 'requested'
     case 'started':
       return 'executing'

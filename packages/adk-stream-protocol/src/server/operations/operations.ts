@@ -129,6 +129,7 @@ export class Operations {
       case 'withdrawn':
       case 'link-created':
       case 'link-opened':
+      case 'decision-refused':
       case 'started':
     }
   }

@@ -18,6 +18,7 @@ export const NEXT: Record<ApprovalStateName, readonly ApprovalStateName[]> = {
 export function stateAfter(event: AuditEvent): ApprovalStateName {
   if (event.type === 'voted' || event.type === 'withdrawn') return 'requested'
   if (event.type === 'link-created' || event.type === 'link-opened') return 'requested'
+  if (event.type === 'decision-refused') return 'requested'
   if (event.type === 'started') return 'executing'
   return event.type === 'lost' ? event.becomes : event.type
 }

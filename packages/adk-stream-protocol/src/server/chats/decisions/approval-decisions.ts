@@ -141,10 +141,10 @@ export class ApprovalDecisions {
     principal: Principal,
     { decisions, ...given }: Omit<GivenDecision, 'decision'> & Pick<Responses, 'decisions'>,
   ): Promise<Entry[]> {
-    // Check all payloads first, so that a request that is too large records nothing.
-    for (const decision of decisions) checkPayload(decision, this.#options.limits)
     const entries: Entry[] = []
     try {
+      // Check all payloads first, so that a request that is too large records nothing.
+      for (const decision of decisions) checkPayload(decision, this.#options.limits)
       for (const decision of decisions) {
         // Each decision takes at least one transaction. Other requests run between them.
         if (entries.length > 0) await setImmediate()
@@ -155,6 +155,11 @@ export class ApprovalDecisions {
     } catch (error) {
       const taken = entries.map(({ result }) => result).filter(isSettled)
       for (const result of taken) this.#options.resume(result)
+      const recorded = entries.filter(({ result }) => !isRefusedDecision(result))
+      const kept = new Set(recorded.map(({ decision }) => decision))
+      const refused = decisions.filter((decision) => !kept.has(decision))
+      for (const decision of refused)
+        await noteRefused(backend.ledger, { ...given, decision }, { principal, error })
       throw addTakenCount(error, taken.length, decisions.length)
     }
     for (const { decision, result } of entries)
@@ -162,7 +167,7 @@ export class ApprovalDecisions {
     return entries
   }
 
-  /** AP131: records decisions about approvals that are still pending, and ignores decisions about others. */
+  /** AP131: records decisions about approvals that are still pending, and ignores decisions about others, or that were refused before. */
   async decideEarlier(
     principal: Principal,
     chat: ChatRef,
@@ -171,10 +176,18 @@ export class ApprovalDecisions {
     if (decisions.length === 0) return
     const backend = await this.#options.backend.get()
     const pending = await backend.ledger.pendingOf(toAppChat(backend, chat))
-    const open = new Set(pending.map(({ id }) => id))
-    const resumes = 'background'
+    const open = new Set(pending.flatMap(({ id, refusedInChat }) => (refusedInChat ? [] : id)))
     for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
-      this.#resume(await this.#record(backend, principal, { decision, chat, resumes }))
+      const given = { decision, chat, resumes: 'background' } as const
+      try {
+        const recorded = await this.#record(backend, principal, given)
+        this.#resume(recorded)
+        if (isRefusedDecision(recorded.result))
+          await noteRefused(backend.ledger, given, { principal, error: toError(recorded.result) })
+      } catch (error) {
+        await noteRefused(backend.ledger, given, { principal, error })
+        throw error
+      }
       await setImmediate()
     }
   }
@@ -410,6 +423,26 @@ async function readOutcome(
   const { state } = (await ledger.get(approvalId)) ?? {}
   if (!state || state.name === 'requested') return recorded
   return toRecorded({ refused: 'already-decided', state })
+}
+
+/** Whether a decision was not recorded. A repeated vote was recorded before. */
+function isRefusedDecision(result: Approval | Refusal): result is Refusal {
+  return isRefusal(result) && result.refused !== 'already-voted'
+}
+
+/** AP1043: records that a decision was refused, so that it does not count when the client sends it again with a later message. */
+async function noteRefused(
+  ledger: Ledger,
+  given: GivenDecision,
+  { principal, error }: { readonly principal: Principal; readonly error: unknown },
+): Promise<void> {
+  // After a failure of the server, the same decision can be sent again.
+  if (!(error instanceof ProtocolError) || error.code === 'unavailable') return
+  const by = toDecider(principal)
+  const approval = await findGiven(ledger, given, by)
+  if (approval?.state.name !== 'requested' || approval.refusedInChat) return
+  // A decision that a client keeps has no answer to a question, and is refused again.
+  if (!isInputQuestion(approval)) await ledger.refuseDecision(approval.id, { by, code: error.code })
 }
 
 /** Returns the approval that a decision is about, if the person may see it and it belongs to the chat of the decision. */
