@@ -76,6 +76,7 @@ longTest(
     expect(await findViolations(page)).toEqual([])
     await send(`[[say ${LONG_REPLY}]]`)
     await waitUntilSpeaking()
+    await expect.poll(() => page.locator('.adk-stop, .adk-stage-icon').count()).toBe(1)
     await expect.poll(async () => (await readVoiceAudio(page)).samples).toBeGreaterThan(2_400)
     await page.keyboard.press('Escape')
     await waitUntilListening()

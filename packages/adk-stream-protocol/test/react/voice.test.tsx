@@ -97,10 +97,19 @@ test('[RE18] speech is shown while it is recognized, and once', () => {
       for (const listener of listeners) listener()
     },
   }
-  render(<MessageList messages={[]} voice={voice} />)
+  const { rerender } = render(<MessageList messages={[]} voice={voice} />)
   act(() => voice.become({ person: 'Send 30', isInChat: false }))
   expect(screen.getByRole('log').textContent).toBe('Send 30')
   expect(screen.getByText('Send 30').closest('[aria-hidden="true"]')).not.toBeNull()
   act(() => voice.become({ person: 'Send 30 dollars', isInChat: true }))
   expect(screen.getByRole('log').textContent).toBe('')
+  // The message may come before the voice reports it.
+  act(() => voice.become({ person: 'Thanks', isInChat: false }))
+  expect(screen.getByRole('log').textContent).toBe('Thanks')
+  const said = { id: 'said', role: 'user', parts: [{ type: 'text', text: 'Thanks' }] } as const
+  rerender(<MessageList messages={[{ ...said, parts: [...said.parts] }]} voice={voice} />)
+  expect(screen.getAllByText('Thanks')).toHaveLength(1)
+  act(() => voice.become({ person: 'Thanks', isInChat: true }))
+  act(() => voice.become({ person: 'And', isInChat: false }))
+  expect(screen.getByText('And')).toBeDefined()
 })

@@ -14,7 +14,7 @@ import { Composer, type ComposerHandle, type Draft } from '../composer/composer.
 import { useLabels } from '../i18n/language.tsx'
 import { EditContext, LockedContext, renderActions, toMarkdown } from './message-actions.tsx'
 import { type Mode, storesChats } from '../settings.ts'
-import { useChatVoice, TalkButton, VoicePanel } from './voice-panel.tsx'
+import { useChatVoice, useIsSpoken, TalkButton, VoicePanel } from './voice-panel.tsx'
 import { Welcome } from './welcome.tsx'
 import { BROWSER_TOOLS } from '../browser-tools.ts'
 import { isReplying } from '../inspector/inspection.ts'
@@ -70,6 +70,7 @@ export function Conversation(props: ConversationProps) {
   )
   const edit = useRefusedEdit(chat, resend, write)
   const voice = useChatVoice(id, mode)
+  const isSpoken = useIsSpoken(voice)
   const pending = countPending(messages)
   const lockedIds = listLocked(messages).join(' ')
   // A chunk does not render the actions of all messages.
@@ -116,7 +117,8 @@ export function Conversation(props: ConversationProps) {
           status={status}
           draftKey={chat.draftKey}
           onSend={sendDraft}
-          onStop={conversation.stop}
+          // The voice controls have the button that stops a spoken reply.
+          onStop={isSpoken ? undefined : conversation.stop}
           onInterrupt={mode === 'live' ? interruptWith : undefined}
           voice={voice ? undefined : TALK}
         />

@@ -1,7 +1,7 @@
 import { type AdkChat, useVoice, VoiceStage } from 'adk-stream-protocol/react'
 import { Voice, listMicrophones } from 'adk-stream-protocol/voice'
 import { Captions, MessageSquare, ChevronDown, Mic } from 'lucide-react'
-import { useEffect, useState, useMemo } from 'react'
+import { useCallback, useEffect, useState, useMemo, useSyncExternalStore } from 'react'
 
 import { IconButton } from '../icon-button.tsx'
 import { useDemo, live } from '../wire/wire.ts'
@@ -124,6 +124,15 @@ export function useChatVoice(chatId: string, mode: Mode): Voice | undefined {
     return () => document.removeEventListener('keydown', interrupt)
   }, [voice])
   return voice
+}
+
+/** Returns whether the model speaks. Unlike `useVoice`, it does not render for each word. */
+export function useIsSpoken(voice: Voice | undefined): boolean {
+  const subscribe = useCallback(
+    (listener: () => void) => voice?.subscribe(listener) ?? (() => undefined),
+    [voice],
+  )
+  return useSyncExternalStore(subscribe, () => voice?.state.state === 'model-speaking')
 }
 
 /** Escape closes an open dialog or popover instead. */

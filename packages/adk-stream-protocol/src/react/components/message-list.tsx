@@ -1,5 +1,5 @@
 import type { UIMessage } from 'ai'
-import { type ReactNode, useMemo, useRef, memo, createContext, use } from 'react'
+import { type ReactNode, useMemo, useRef, useState, memo, createContext, use } from 'react'
 
 import { NONE_WAITING, type WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useDescribeCall, useAdkSettings } from '../provider.tsx'
@@ -96,7 +96,7 @@ export function MessageList(props: MessageListProps) {
             />
           ))}
         </ApprovalContext>
-        {voice && <Speech voice={voice} />}
+        {voice && <Speech voice={voice} newestId={findNewestSaid(messages)} />}
         {busy && !hasReply && (
           <p className="adk-thinking">
             <span className="adk-pulse" aria-hidden="true" />
@@ -150,10 +150,25 @@ function useSums(
   return useMemo(() => (sums.size === 0 ? DEFAULTS.sums : sums), [key])
 }
 
+/** Returns the id of the newest message of the person. */
+function findNewestSaid(messages: readonly UIMessage[]): string | undefined {
+  return messages.findLast(({ role }) => role === 'user')?.id
+}
+
+interface SpeechProps {
+  readonly voice: VoiceSource<SpeechView>
+  /** The id of the newest message of the person. */
+  readonly newestId: string | undefined
+}
+
 /** Shows speech while it is being recognized. Screen readers read the message that it becomes. */
-function Speech({ voice }: { readonly voice: VoiceSource<SpeechView> }) {
+function Speech({ voice, newestId }: SpeechProps) {
   const { transcript } = useVoice(voice)
-  if (!transcript || transcript.isInChat || transcript.person === '') return null
+  const isHeard = transcript !== undefined && !transcript.isInChat && transcript.person !== ''
+  const [start, setStart] = useState({ isHeard: false, newestId })
+  if (isHeard !== start.isHeard) setStart({ isHeard, newestId })
+  // The message may be shown before the voice reports it. The words must not be shown twice: the conversation would move up and down.
+  if (!isHeard || start.newestId !== newestId) return null
   return (
     <article className="adk-message adk-speech" data-role="user" aria-hidden="true">
       <p className="adk-said">{transcript.person}</p>
