@@ -319,7 +319,7 @@ test.each([
 /** Lets the lease of the server of a turn expire. */
 async function age(turnId: string): Promise<void> {
   await database.run(
-    `UPDATE relay_turns SET started_at = started_at - interval '1 hour' WHERE turn_id = $1`,
+    `UPDATE relay_workers SET seen_at = 'epoch' WHERE worker = (SELECT owner FROM relay_turns WHERE turn_id = $1)`,
     [turnId],
   )
 }

@@ -371,7 +371,8 @@ export const migrations: readonly Migration[] = [
     minimum: 9,
     sql: `
       -- The clock for leases: the time since 1970, without the time in which no instance could write. It was at when the clock of the
-      -- database was at ticked_at, and advances by max_gap at most until an instance stores it again.
+      -- database was at ticked_at, and advances by max_gap at most until an instance stores it again. It stands still until the first one
+      -- does, with a max_gap of its own lease: a longer one would let it go back then.
       CREATE TABLE $schema.lease_clock (
         single boolean PRIMARY KEY DEFAULT true CHECK (single),
         at double precision NOT NULL,
@@ -379,7 +380,7 @@ export const migrations: readonly Migration[] = [
         max_gap double precision NOT NULL
       );
       INSERT INTO $schema.lease_clock (at, ticked_at, max_gap)
-        SELECT now, now, 5000 FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now) AS clock;
+        SELECT now, now, 0 FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now) AS clock;
       CREATE FUNCTION $schema.lease_now() RETURNS double precision LANGUAGE plpgsql VOLATILE AS $body$ BEGIN
         RETURN (
           SELECT at + greatest(0, least(extract(epoch FROM clock_timestamp()) * 1000 - ticked_at, max_gap)) FROM $schema.lease_clock);

@@ -297,14 +297,15 @@ export const migrations: readonly Migration[] = [
     WHERE state = 'requested' AND asked ->> '$.terms.kind' = 'elicitation';
   `,
   `
-  -- The clock for leases. It starts when the database is opened next: ticked_at is later than the clock of any machine.
+  -- The clock for leases. It starts when the database is opened next: ticked_at is later than the clock of any machine. It stands still
+  -- until a process stores it with a max_gap of its own lease, because a longer one would let it go back then.
   CREATE TABLE lease_clock (
     single INTEGER PRIMARY KEY CHECK (single = 1),
     at REAL NOT NULL,
     ticked_at REAL NOT NULL,
     max_gap REAL NOT NULL
   ) STRICT;
-  INSERT INTO lease_clock (single, at, ticked_at, max_gap) VALUES (1, 0, 9e15, 5000);
+  INSERT INTO lease_clock (single, at, ticked_at, max_gap) VALUES (1, 0, 9e15, 0);
   `,
 ]
 
