@@ -9,6 +9,17 @@ import { isRecord } from '../protocol/guards.ts'
  * server. Returns undefined if there is none, or if the schema cannot be checked completely.
  */
 export function readArgumentsSchema(tool: BaseTool): z.ZodType | undefined {
+  const known = SCHEMAS.get(tool)
+  if (known) return known.schema
+  const schema = createArgumentsSchema(tool)
+  SCHEMAS.set(tool, { schema })
+  return schema
+}
+
+/** The schemas by tool. A call is checked several times, and zod compiles a schema when it is used first. */
+const SCHEMAS = new WeakMap<BaseTool, { readonly schema: z.ZodType | undefined }>()
+
+function createArgumentsSchema(tool: BaseTool): z.ZodType | undefined {
   // ADK keeps the schema of a FunctionTool private and only applies it when the tool runs. That is too late to reject
   // edited arguments.
   const own: unknown = Reflect.get(tool, 'parameters')
