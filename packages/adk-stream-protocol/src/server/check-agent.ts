@@ -32,7 +32,6 @@ import { asBrowserTool } from '../calls/browser-tool.ts'
 import { suggestName } from '../shared/suggest-name.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
-import { listAgents } from './chats/find-tool.ts'
 import type { BridgeSettings } from './options.ts'
 
 /**
@@ -46,7 +45,6 @@ export function checkAgents({
   appName,
   live,
 }: Pick<BridgeSettings, 'agents' | 'approvals' | 'appName' | 'live'>): () => Promise<void> {
-  for (const root of agents.values()) refuseStreamedArguments(root)
   const graphs = Array.from(agents, ([name, root]) => {
     const option = name === UNNAMED_AGENT ? 'agent' : `agents.${name}`
     return readAgentGraph(root, option, live !== undefined)
@@ -78,15 +76,6 @@ export function checkAgents({
   if (unknown.length > 0 && !graph.isOpaque && graph.toolsets.length === 0)
     throw unknownTool(unknown, graph, [])
   return once(() => checkToolsets(graph, policy, unknown))
-}
-
-/** AP1001: throws if an agent lets its model stream arguments in parts. */
-function refuseStreamedArguments(root: unknown): void {
-  for (const agent of listAgents(root))
-    if (isLlmAgent(agent) && streamsArguments(agent))
-      throw new TypeError(
-        `createBridge: the agent ${agent.name} sets \`streamFunctionCallArguments\`, but ADK cannot read arguments that are streamed in parts. Remove it from the \`toolConfig\` of the agent.`,
-      )
 }
 
 /** AP1060: throws if a browser tool is where an agent of the application's own class may continue while the call waits. */
@@ -376,7 +365,16 @@ function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlock
 
 function visitTools(graph: GraphReading, agent: LlmAgent, obstacle?: ApprovalBlocker): void {
   refuseSameNames(agent)
+  refuseStreamedArguments(agent)
   for (const tool of agent.tools) visitToolUnion(graph, tool, obstacle)
+}
+
+/** AP1001: throws if an agent lets its model stream arguments in parts. */
+function refuseStreamedArguments(agent: LlmAgent): void {
+  if (streamsArguments(agent))
+    throw new TypeError(
+      `createBridge: the agent ${agent.name} sets \`streamFunctionCallArguments\`, but ADK cannot read arguments that are streamed in parts. Remove it from the \`toolConfig\` of the agent.`,
+    )
 }
 
 /** ADK would fail at the first message. */
