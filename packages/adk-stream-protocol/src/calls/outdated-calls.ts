@@ -7,7 +7,7 @@ import { argsToRun } from '../approvals/next-approval.ts'
 import { fitsSchema } from './arguments-schema.ts'
 
 /**
- * AP1045: cancels an approval whose arguments fitted the schema of the tool when the call was made, and do not fit any more, because a new
+ * AP1045: cancels an approval whose arguments fitted the schema of the tool when the call was made, and no longer fit, because a new
  * version of the application is running. Returns the approval as it is then. Does nothing if the call has started or has ended.
  */
 export async function cancelIfOutdated(
@@ -22,7 +22,7 @@ export async function cancelIfOutdated(
   return isRefusal(cancelled) ? ((await ledger.get(id)) ?? approval) : cancelled
 }
 
-/** Whether the arguments of a call fitted the schema of its tool when the call was made, and do not fit any more. */
+/** Whether the arguments of a call fitted the schema of its tool when the call was made, and no longer fit. */
 export function isOutdated(
   approval: Approval,
   tool: BaseTool,

@@ -300,7 +300,7 @@ async function* explainFailures(remote: RemoteRun, events: RemoteEvents): Remote
   }
 }
 
-/** What servers of other versions of A2A respond to a message of version 0.3. */
+/** Matches the responses of servers with other versions of A2A to a message of version 0.3. */
 const OTHER_VERSION = /protocol version|VERSION_NOT_SUPPORTED|Expected 'text\/event-stream'/
 
 function explain(remote: RemoteRun, failure: Error): Event {

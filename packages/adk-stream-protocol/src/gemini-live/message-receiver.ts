@@ -18,7 +18,7 @@ import { isObject } from '../protocol/guards.ts'
 /** `moved`: another server continues the session. */
 export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed' | 'moved'
 
-/** What ADK drops of a live session. */
+/** A part of a live session that ADK drops. */
 export type LiveMark =
   /** The model's turn ends for this reason. */
   | { readonly type: 'turn-ending'; readonly reason: string }

@@ -51,7 +51,7 @@ export class LiveOutput {
   #sources: WeakMap<object, LiveMessage> | undefined
   /** How many interruptions there were before a piece of audio. Created with the first audio. */
   #audio: WeakMap<Part, number> | undefined
-  /** What ADK drops, by the part that marks its place. Created with the first one. */
+  /** The information that ADK drops, by the part that marks its place. Created with the first one. */
   #marks: WeakMap<Part, LiveMark> | undefined
   /** The message of the model's last turn. */
   #lastMessage: LiveMessage | undefined
@@ -79,7 +79,7 @@ export class LiveOutput {
     }
   }
 
-  /** Records what ADK drops. ADK yields the part later. */
+  /** Records information that ADK drops. ADK yields the part later. */
   recordMark(part: Part, mark: LiveMark): void {
     this.#marks ??= new WeakMap()
     this.#marks.set(part, mark)

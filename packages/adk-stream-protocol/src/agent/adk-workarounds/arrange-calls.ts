@@ -129,7 +129,7 @@ function addTexts(events: readonly Event[], { positions }: CallGroup): number[] 
   )
 }
 
-/** What the events of one model response have in common. */
+/** Returns the fields that all events of one model response share. */
 function runOf({ invocationId, author, branch }: Event): readonly (string | undefined)[] {
   return [invocationId, author, branch]
 }

@@ -301,7 +301,7 @@ export class ApprovalDecisions {
     return this.#decide(backend.ledger, { approval, resumes }, { ...decision, ...seen })
   }
 
-  /** AP1045: cancels a call that its tool would not accept any more, and lets the agent continue without it. */
+  /** AP1045: cancels a call that its tool no longer accepts, and lets the agent continue without it. */
   async #cancelIfOutdated(backend: Backend, approval: Approval): Promise<Refusal | undefined> {
     const { chat, toolName, terms } = approval
     // The list of an MCP server takes time, and may fail: its calls are checked when they are claimed.

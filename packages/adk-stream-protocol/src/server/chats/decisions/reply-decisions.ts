@@ -34,7 +34,7 @@ export type DecideByReply = (
   given: GivenReply,
 ) => Promise<Approval | undefined>
 
-/** AP1120: throws if a reply was to a question that is not the only open one any more. Otherwise the words would go to the model. */
+/** AP1120: throws if a reply was to a question that is no longer the only open one. Otherwise the words would go to the model. */
 export type CheckReply = (
   principal: Principal,
   chat: ChatRef,
