@@ -31,6 +31,8 @@ const THIS_MACHINE: Machine = {
 export async function findChromium(): Promise<ChromiumChoice> {
   const executablePath = chooseExecutable(THIS_MACHINE)
   if (executablePath !== undefined) return { executablePath, args: SYSTEM_ARGS }
+  // WebGL, which the page does not use, would also draw the page, on an emulated graphics card: half of the browser's CPU time.
+  sparticuz.setGraphicsMode = false
   // The browser's security features stay on, as they are for users.
   const args = sparticuz.args.filter((flag) => !UNWANTED.has(flag))
   return { executablePath: await sparticuz.executablePath(), args }
