@@ -11,4 +11,4 @@ VOLUME /data
 EXPOSE 8000
 USER node
 # Not npm: it would be the first process, and receive the signals.
-CMD ["node", "--import", "tsx", "--conditions=@adk-stream-protocol/source", "apps/demo/scripts/start.ts"]
+CMD ["node", "--import", "@google/adk", "--import", "tsx", "--conditions=@adk-stream-protocol/source", "apps/demo/scripts/start.ts"]

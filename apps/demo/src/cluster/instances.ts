@@ -29,7 +29,10 @@ export interface InstancesOptions {
 /** What an instance sends to its parent process when it listens. */
 const Listening = z.object({ url: z.url() })
 
+/** As in `npm start`. */
 const SOURCES = [
+  '--import',
+  '@google/adk',
   '--import',
   'tsx',
   '--conditions=@adk-stream-protocol/source',
