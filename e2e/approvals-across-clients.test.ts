@@ -6,7 +6,7 @@ import { testModes } from './support/modes.ts'
 import { requestApproval, decide, waitForOutcome, RAN_ONCE } from './support/approvals.ts'
 import { chatPage } from './support/chat-page.ts'
 import { readAccount } from './support/account.ts'
-import { chooseMode } from './support/app-shell.ts'
+import { chooseMode, expectCounts } from './support/app-shell.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 import { useTestDemo } from './support/use-test-demo.ts'
@@ -102,6 +102,7 @@ describe.each(testModes('live'))('%s', (mode) => {
       { mode },
     )
     const address = page.url()
+    await expectCounts(page, 1)
     await page.getByRole('button', { name: 'New chat' }).click()
     await page.getByText('What would you like to do?').waitFor()
     await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
@@ -117,6 +118,7 @@ describe.each(testModes('live'))('%s', (mode) => {
     await item.getByRole('button', { name: 'Approve' }).click()
     await page.getByText('No approvals are pending.').waitFor()
     await expect.poll(account.payments).toEqual(['Alice 50'])
+    await expectCounts(page, 0)
 
     await page.goBack()
     await waitForOutcome(card('Alice'))

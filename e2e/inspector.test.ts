@@ -7,6 +7,7 @@ import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
 import { chatPage } from './support/chat-page.ts'
 import { decide } from './support/approvals.ts'
+import { expectCounts } from './support/app-shell.ts'
 import { readAccount } from './support/account.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { useTestDemo } from './support/use-test-demo.ts'
@@ -171,7 +172,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
   })
 })
 
-test('[IN380] [IN382] the timeline comes from the server: it is kept after a reload, shows the vote, and links to the card and back', async () => {
+test('[IN380] [IN382] [DM39] the timeline comes from the server: it is kept after a reload, shows the vote, and links to the card and back', async () => {
   const { page, inspector } = await openInspector('sse')
   const { send, tool } = chatPage(page)
   await send('Send $600 to Bob')
@@ -179,6 +180,7 @@ test('[IN380] [IN382] the timeline comes from the server: it is kept after a rel
   const waiting =
     /^Waiting for a second approver: Send \$600\.00 to Bob\. 1 of 2 approved, including you\./
   await inspector.getByText(waiting).waitFor()
+  await expectCounts(page, 0)
   await page.reload()
   await inspector.getByText(waiting).waitFor()
   const wait = inspector.locator('.row[data-lane=wait]')

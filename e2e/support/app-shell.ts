@@ -1,4 +1,5 @@
 import type { Locator, Page } from 'playwright-core'
+import { expect } from 'vitest'
 
 import { chatPage } from './chat-page.ts'
 
@@ -17,6 +18,23 @@ export function appShell(page: Page) {
     chooser: page.locator('input[type=file]'),
     previews: page.getByRole('list', { name: /Pictures to send|送信する画像/ }),
   }
+}
+
+/** Returns the places that say how many approvals wait for the person: the title of the page, the inbox, and the list of chats. */
+export async function readCounts(page: Page) {
+  const inbox = await page.getByRole('button', { name: /^Approvals: / }).getAttribute('aria-label')
+  const chats = await page.locator('.chat-link .badge [aria-hidden]').allTextContents()
+  return {
+    title: /^\((\d+\+?)\)/.exec(await page.title())?.[1] ?? '0',
+    inbox: /\d+/.exec(inbox ?? '')?.[0],
+    chats: String(chats.reduce((sum, count) => sum + Number(count), 0)),
+  }
+}
+
+/** Waits until all places say that this number of approvals waits for the person. */
+export function expectCounts(page: Page, count: number): Promise<void> {
+  const all = String(count)
+  return expect.poll(() => readCounts(page)).toEqual({ title: all, inbox: all, chats: all })
 }
 
 /** Sends a message in the open chat, and waits for the reply. */

@@ -39,6 +39,7 @@ export function App() {
   const [notifications] = useNotifications()
   const announcement = useAttention(workspace.inbox.approvals, {
     title: `${title} · ${labels.title}`,
+    hasMore: workspace.inbox.hasMore,
     notify: notifications === 'on',
     sound: mode === 'live',
     onOpen: ({ chatId }) => chatId !== undefined && open(chatId),
@@ -64,6 +65,7 @@ export function App() {
       <Panel panel={sidebar} side="start" label={labels.shell.chats.label}>
         <ChatList
           {...{ list, store }}
+          undecided={workspace.inbox.undecided}
           currentId={location.id}
           onOpen={open}
           onNewChat={startNew}

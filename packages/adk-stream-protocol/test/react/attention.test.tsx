@@ -55,8 +55,15 @@ test('[RE379] the title of the page contains the number of approvals that wait f
     title: 'Chat',
   })
   expect(document.title).toBe('(2) Chat')
+  change([approval('a'), approval('b', { mayDecide: false })])
+  expect(document.title).toBe('(1) Chat')
   change([])
   expect(document.title).toBe('Chat')
+})
+
+test('[RE379] the title says that more approvals wait than are loaded', () => {
+  show([approval('a')], { title: 'Chat', hasMore: true })
+  expect(document.title).toBe('(1+) Chat')
 })
 
 test('[RE379] a new approval is announced with what it does, its severity and the time', () => {

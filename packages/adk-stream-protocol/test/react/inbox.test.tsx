@@ -429,7 +429,8 @@ test.each(words.slice(0, times(1, 2)))(
     const { loadMore, loadingMore, withdraw } = labels.inbox
     const all = Array.from({ length: 101 }, (_, index) => ({
       ...pending(`approval-${index}`, index),
-      voted: true,
+      // The last one of each page waits for the person.
+      voted: index < 99,
       approvals: { given: 1, needed: 2 },
     }))
     const rest = defer()
@@ -450,14 +451,14 @@ test.each(words.slice(0, times(1, 2)))(
       </AdkProvider>,
     )
     const button = await screen.findByText(loadMore)
-    expect(screen.getByText(labels.inbox.label(100, true))).toBeDefined()
-    expect(screen.getAllByText(withdraw)).toHaveLength(100)
+    expect(screen.getByText(labels.inbox.label(1, true))).toBeDefined()
+    expect(screen.getAllByText(withdraw)).toHaveLength(99)
     await user.click(button)
     expect(screen.getByText(loadingMore).getAttribute('aria-disabled')).toBe('true')
     // A second click while it is busy sends no request.
     await user.click(button)
     await act(async () => rest.resolve())
-    await screen.findByText(labels.inbox.label(101))
+    await screen.findByText(labels.inbox.label(2))
     expect(screen.queryByText(loadMore)).toBeNull()
     expect(document.activeElement).toBe(screen.getByRole('region', { name: labels.inbox.title }))
     view.unmount()

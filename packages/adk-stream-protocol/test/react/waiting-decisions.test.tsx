@@ -9,6 +9,7 @@ import {
   ApprovalInbox,
   ConnectionNotice,
   MessageList,
+  useAttention,
   useInbox,
 } from '../../src/react/index.ts'
 import type { InboxApi } from '../../src/react/hooks/use-approval-lists.ts'
@@ -46,6 +47,18 @@ function InboxView({ api }: { readonly api: InboxApi }) {
   )
 }
 
+/** The places of a page that say how many approvals wait for the person. */
+function Counters({ api }: { readonly api: InboxApi }) {
+  const inbox = useInbox(api)
+  useAttention(inbox.approvals, { title: 'Chat' })
+  return (
+    <>
+      <output data-testid="undecided">{inbox.undecided.length}</output>
+      <ApprovalInbox approvals={inbox.approvals} onDecide={inbox.decide} />
+    </>
+  )
+}
+
 const inList = () => within(screen.getByRole('region', { name: 'Pending approvals' }))
 const inChat = () => within(screen.getByRole('log'))
 const decisions = ({ sent }: TestBrowser): string[] =>
@@ -78,6 +91,48 @@ test('[RE690] a vote waits for the connection in the chat and in the inbox, can 
   expect(decisions(browser)).toHaveLength(1)
   await waitFor(() => expect(screen.queryByText(NOT_SENT)).toBeNull())
   list.unmount()
+})
+
+test('[RE379] [RE883] every place of the page says how many approvals wait for this person: before and after a vote, while it waits for the connection, and after a decision elsewhere', async () => {
+  await using testBridge = await TestBridge.open({
+    approvals: { process_payment: { deciders: everyone, approvers: 2 } },
+  })
+  await using browser = new TestBrowser(testBridge, 'sse')
+  await using other = new TestBrowser(testBridge, 'sse', 'taro')
+  const page = browser.show({ api: browser.api })
+  const counters = render(<Counters api={browser.api} />)
+  const list = screen.getByRole('region', { name: 'Pending approvals' })
+  const readPlaces = () => ({
+    title: document.title,
+    undecided: screen.getByTestId('undecided').textContent,
+    list: list.querySelector('.adk-hidden[role=status]')?.textContent,
+    asksInChat: document
+      .querySelector('.adk-messages + [aria-live=polite]')
+      ?.textContent.includes('Waiting for your decision.'),
+  })
+  const one = { title: '(1) Chat', undecided: '1', list: 'Approvals: 1 pending' }
+  const none = { title: 'Chat', undecided: '0', list: 'Approvals: 0 pending' }
+  const expectPlaces = (places: ReturnType<typeof readPlaces>) =>
+    waitFor(() => expect(readPlaces()).toEqual(places))
+
+  page.say(PAY)
+  await expectPlaces({ ...one, asksInChat: true })
+  await page.untilReady()
+  switchNetwork(browser, false)
+  await user.click(inChat().getByRole('button', { name: 'Approve' }))
+  await inChat().findByText(NOT_SENT)
+  // The server does not have the vote yet, and the person has nothing left to decide.
+  await expectPlaces({ ...one, asksInChat: false })
+  switchNetwork(browser, true)
+  await page.until('You approved this (1 of 2)')
+  await expectPlaces({ ...none, asksInChat: false })
+
+  const [approval] = await browser.api.listApprovals()
+  await browser.api.withdrawVote(approval?.id ?? '')
+  await expectPlaces({ ...one, asksInChat: true })
+  await other.api.decide(approval?.id ?? '', { approved: false })
+  await expectPlaces({ ...none, asksInChat: false })
+  counters.unmount()
 })
 
 test('[RE691] a decision that waited does not count if somebody else has decided meanwhile', async () => {

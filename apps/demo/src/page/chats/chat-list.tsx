@@ -1,5 +1,6 @@
 import icon from '../icon.svg'
 import type { ChatSummary } from 'adk-stream-protocol/client'
+import type { Inbox } from 'adk-stream-protocol/react'
 import { PanelLeft, Search, SquarePen, X, Ellipsis, Pencil, Trash2 } from 'lucide-react'
 import { type ReactNode, useId, useState, useEffect, useRef, type KeyboardEvent } from 'react'
 
@@ -19,6 +20,8 @@ import { isComposing } from '../composer/composer.tsx'
 interface ChatListProps {
   readonly list: Chats
   readonly store: ChatsStore
+  /** The approvals that wait for the person. */
+  readonly undecided: Inbox['undecided']
   /** The id of the open chat. */
   readonly currentId: string
   readonly onOpen: (id: string) => void
@@ -33,7 +36,7 @@ const SEARCH_FROM = 6
 
 /** The person's chats, newest first. */
 export function ChatList(props: ChatListProps) {
-  const { list, store, currentId, onOpen, onNewChat, onHide, onDeleted } = props
+  const { list, store, undecided, currentId, onOpen, onNewChat, onHide, onDeleted } = props
   const labels = useLabels()
   const { chats: listLabels } = labels.shell
   const [query, setQuery] = useState('')
@@ -68,6 +71,7 @@ export function ChatList(props: ChatListProps) {
             <ChatItem
               key={chat.id}
               chat={chat}
+              pending={undecided.filter(({ chatId }) => chatId === chat.id).length}
               current={chat.id === currentId}
               onOpen={() => onOpen(chat.id)}
               onRename={(title) => void store.rename(chat.id, title)}
@@ -186,6 +190,8 @@ function DeleteDialog({ chat, onDelete, onClose }: DeleteDialogProps) {
 
 interface ChatItemProps {
   readonly chat: ChatSummary
+  /** The number of its approvals that wait for the person. */
+  readonly pending: number
   readonly current: boolean
   readonly onOpen: () => void
   readonly onRename: (title: string) => void
@@ -193,7 +199,7 @@ interface ChatItemProps {
 }
 
 /** A chat in the list: its title, state and menu. */
-function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItemProps) {
+function ChatItem({ chat, pending, current, onOpen, onRename, onDelete }: ChatItemProps) {
   const { untitled } = useLabels().shell.chats
   const [renaming, setRenaming] = useState(false)
   const linkRef = useRef<HTMLAnchorElement>(null)
@@ -233,14 +239,18 @@ function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItemProps) 
         }}
       >
         <span className="chat-title">{title}</span>
-        <ChatMarks chat={chat} />
+        <ChatMarks running={chat.running} pending={pending} />
       </a>
       <ChatMenu title={title} onRename={() => setRenaming(true)} onDelete={onDelete} />
     </li>
   )
 }
 
-function ChatMarks({ chat: { running, pending } }: Pick<ChatItemProps, 'chat'>) {
+interface ChatMarksProps extends Pick<ChatItemProps, 'pending'> {
+  readonly running: boolean
+}
+
+function ChatMarks({ running, pending }: ChatMarksProps) {
   const { chats } = useLabels().shell
   return (
     <>

@@ -32,9 +32,8 @@ function closeInbox(): void {
 export function Inbox({ inbox, chats, onOpenChat }: InboxProps) {
   const { inbox: labels } = useAdkLabels()
   const { approvalsPage } = useLabels().shell
-  const { approvals, hasMore } = inbox
-  // As in the title of the page: what waits for this person. Their votes stay in the list, to be withdrawn.
-  const count = approvals.filter(({ voted }) => !voted).length
+  const { undecided, hasMore } = inbox
+  const count = undecided.length
   const label = labels.label(count, hasMore)
   const renderChatLink = useCallback(
     (chatId: string) => (

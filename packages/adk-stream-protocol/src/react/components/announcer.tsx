@@ -1,13 +1,14 @@
 import type { UIMessage } from 'ai'
 import { type RefObject, useEffect, useRef, useState } from 'react'
 
-import { findPending } from '../reading/approval.ts'
 import { useAdkLabels } from '../provider.tsx'
 
 interface AnnouncerProps {
   /** The element that shows the conversation. */
   readonly logRef: RefObject<HTMLElement | null>
   readonly messages: readonly UIMessage[]
+  /** The ids of the approvals that wait for this person. */
+  readonly undecided: readonly string[]
   /** Whether a reply is being streamed. */
   readonly busy: boolean
   /** While it is on, the person hears the replies, and `VoiceStage` says what waits for them. */
@@ -29,11 +30,10 @@ interface Announced {
  * Announces each reply when it is complete, and each approval or question when it appears. The conversation itself is not a live region: a
  * screen reader would read every chunk, or with `aria-busy` nothing, because it drops what changes meanwhile (NVDA 2026.1).
  */
-export function Announcer({ logRef, messages, busy, voice }: AnnouncerProps) {
+export function Announcer({ logRef, messages, undecided, busy, voice }: AnnouncerProps) {
   const { message: labels } = useAdkLabels()
   const [text, setText] = useState('')
   const last = messages.at(-1)
-  const pending = messages.flatMap(findPending).map(({ approval }) => approval.approvalId)
   const announced = useRef<Announced>(undefined)
   useEffect(() => {
     const log = logRef.current
@@ -43,7 +43,7 @@ export function Announcer({ logRef, messages, busy, voice }: AnnouncerProps) {
       busy,
       messageId: last?.id,
       elements: reply.length,
-      approvals: pending,
+      approvals: undecided,
     })
     announced.current = news.announced
     if (voice && voice.state.state !== 'off') return setText('')
@@ -51,10 +51,10 @@ export function Announcer({ logRef, messages, busy, voice }: AnnouncerProps) {
     const said = added.join(' ').trim()
     const cards = news.approvals.map((id) => describeCard(log, id))
     const sentences = [said && `${labels.assistant}: ${said}`, ...cards].filter(Boolean)
-    if (sentences.length > 0 || busy) setText(sentences.join(' '))
-    // Runs when a reply starts or ends and when an approval appears, not for each chunk.
+    if (sentences.length > 0 || busy || news.isDecided) setText(sentences.join(' '))
+    // Runs when a reply starts or ends and when an approval appears or is decided, not for each chunk.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [busy, last?.id, pending.join(' ')])
+  }, [busy, last?.id, undecided.join(' ')])
   useEffect(() => {
     if (text === '') return
     const timer = setTimeout(() => setText(''), SHOWN_MS)
@@ -73,6 +73,8 @@ interface News {
   readonly firstElement: number
   /** The approvals to announce. */
   readonly approvals: readonly string[]
+  /** Whether an approval that was announced does not wait for the person any more. */
+  readonly isDecided: boolean
 }
 
 /** Returns what is shown now and was not announced. A reply is announced when it is complete, or when it waits for the person. */
@@ -86,6 +88,7 @@ function findNews(known: Announced | undefined, shown: Announced): News {
     // What was there when the page was opened is no news. What waits for the person is.
     firstElement: known && isAnnounced ? before : shown.elements,
     approvals,
+    isDecided: known?.approvals.some((id) => !shown.approvals.includes(id)) === true,
   }
 }
 

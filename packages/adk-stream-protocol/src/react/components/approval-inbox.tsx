@@ -5,7 +5,7 @@ import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
 import type { WaitingDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useEditedDescription, useDescribeCall } from '../provider.tsx'
-import { type Decision, asksForAnswer } from '../reading/approval.ts'
+import { type Decision, asksForAnswer, isUndecided } from '../reading/approval.ts'
 import { QuestionForm } from './question-card.tsx'
 import { toLiteral } from '../../shared/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
@@ -98,7 +98,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
       before={
         <>
           <p className="adk-hidden" role="status">
-            {inbox.label(approvals.length, props.hasMore)}
+            {inbox.label(approvals.filter(isUndecided).length, props.hasMore)}
           </p>
           {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
           {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}

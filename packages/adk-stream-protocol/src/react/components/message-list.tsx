@@ -8,6 +8,7 @@ import {
   readApprovals,
   type Approval,
   asksForAnswer,
+  findUndecided,
   type Decision,
   type Votes,
 } from '../reading/approval.ts'
@@ -107,7 +108,12 @@ export function MessageList(props: MessageListProps) {
           <p className="adk-stopped">{labels.stopped}</p>
         )}
       </div>
-      <Announcer logRef={logRef} messages={messages} busy={busy} voice={voice} />
+      <Announcer
+        {...{ logRef, messages, busy, voice }}
+        undecided={findUndecided({ messages, ...context }).map(
+          ({ approval }) => approval.approvalId,
+        )}
+      />
     </>
   )
 }

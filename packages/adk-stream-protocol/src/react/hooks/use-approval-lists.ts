@@ -1,11 +1,11 @@
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 
 import type { AdkApi, ApprovalPaging, ApprovalQuery } from '../../client/api/adk-api.ts'
 import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { DECISION_CANCELLED } from '../../client/transports/transport.ts'
 import type { ApprovalPage, PendingApproval } from '../../protocol/server-views.ts'
-import { type Decision, mayWait } from '../reading/approval.ts'
+import { type Decision, isUndecided, mayWait } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
 import {
   usePendingIds,
@@ -33,6 +33,8 @@ export interface UseInboxOptions {
 export interface Inbox {
   /** The loaded approvals that this person may decide, in their own chats and in those of others, oldest first. */
   readonly approvals: readonly PendingApproval[]
+  /** Those of `approvals` that wait for this person: the server has no vote of theirs. Count these, as `useAttention` does. */
+  readonly undecided: readonly PendingApproval[]
   /** Whether more approvals are pending than `approvals` contains. */
   readonly hasMore: boolean
   /** Loads the next 100 approvals. */
@@ -119,7 +121,18 @@ export function useInbox(
     (approvalId: string) => change(approvalId, async () => api.withdrawVote?.(approvalId)),
     [api, change],
   )
-  return { ...shown, refusals, deciding, waitingDecisions, cancelDecision, decide, withdraw }
+  const { approvals } = shown
+  const undecided = useMemo(() => approvals.filter(isUndecided), [approvals])
+  return {
+    ...shown,
+    undecided,
+    refusals,
+    deciding,
+    waitingDecisions,
+    cancelDecision,
+    decide,
+    withdraw,
+  }
 }
 
 /**

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { toLiteral } from '../../shared/literal-text.ts'
+import { isUndecided } from '../reading/approval.ts'
 import { raiseShownSeverity } from '../reading/risk.ts'
 import { useLatest } from './use-stable.ts'
 
@@ -14,6 +15,8 @@ import { useLatest } from './use-stable.ts'
 export interface UseAttentionOptions {
   /** The title of the page. The number of pending approvals is put before it. Default: the title is not changed. */
   readonly title?: string | undefined
+  /** Whether more approvals are pending than `approvals` contains. The number in the title is then followed by `+`. Default false. */
+  readonly hasMore?: boolean | undefined
   /** Whether a hidden page shows a browser notification. The page asks for the permission, in a click handler. Default false. */
   readonly notify?: boolean | undefined
   /** Whether a tone is played, for example during a voice conversation. Default false. */
@@ -31,15 +34,16 @@ export function useAttention(
   approvals: readonly PendingApproval[],
   options: UseAttentionOptions = {},
 ): string {
-  const { title } = options
+  const { title, hasMore = false } = options
   const labels = useAdkLabels()
   const describe = useDescribeCall()
-  const undecided = approvals.filter(({ voted }) => !voted)
+  const undecided = approvals.filter(isUndecided)
   const count = undecided.length
   useEffect(() => {
-    const shown = toLiteral(title ?? '')
-    if (title !== undefined) document.title = count > 0 ? `(${count}) ${shown}` : shown
-  }, [title, count])
+    if (title === undefined) return
+    const shown = toLiteral(title)
+    document.title = count > 0 ? `(${count}${hasMore ? '+' : ''}) ${shown}` : shown
+  }, [title, count, hasMore])
   useEffect(() => showIconCount(count), [count])
   const [announced, setAnnounced] = useState<readonly PendingApproval[]>([])
   const latest = useLatest({ ...options, labels, describe })

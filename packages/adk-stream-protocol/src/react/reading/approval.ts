@@ -4,6 +4,7 @@ import type { DataParts } from '../../protocol/message.ts'
 import { type Arguments, type Call, isCall } from './call.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
+import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
 
 /** An approval, as the message contains it. */
@@ -123,6 +124,11 @@ function isApprovalData(data: unknown): data is DataParts['approval'] {
   if (!isRecord(data)) return false
   const { approvalId, toolCallId, state } = data
   return typeof approvalId === 'string' && typeof toolCallId === 'string' && STATES.has(state)
+}
+
+/** Whether a listed approval waits for this person. Their votes stay in the list, to be withdrawn. */
+export function isUndecided({ voted, mayDecide = true }: PendingApproval): boolean {
+  return !voted && mayDecide
 }
 
 /** A call that waits for a decision of this person. */
