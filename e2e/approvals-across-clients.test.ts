@@ -1,3 +1,4 @@
+import type { Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 
 import { isLong } from '../test/support/long-run.ts'
@@ -26,6 +27,11 @@ function openDemoWithApprover(): Promise<TestDemo> {
 /** Returns options for a page at the approver link that the terminal shows. */
 function approverPage({ demo }: TestDemo): { url: string } {
   return { url: demo.approverUrl ?? '' }
+}
+
+/** Returns the list of the page that the link of the approver opens. */
+function pendingApprovals(page: Page): Locator {
+  return page.locator('.approvals-page').getByRole('region', { name: 'Pending approvals' })
 }
 
 longTest('[DM19] a second approver enters the code that the terminal shows', async () => {
@@ -191,6 +197,7 @@ describe.each(testModes('live'))('%s', (mode) => {
       )
       const payment = card('Alice')
       const second = await demoWithApprover.openPage({ mode, ...approverPage(demoWithApprover) })
+      await second.getByRole('main').getByText('This browser is the second approver').waitFor()
       await decide(payment, 'approve')
       await payment.getByText('You approved this (1 of 2)').waitFor()
       // Neither the card nor the server lets the owner approve twice.
@@ -203,13 +210,13 @@ describe.each(testModes('live'))('%s', (mode) => {
       expect(await account.payments()).toEqual([])
       await takeScreenshot(page, `approval-first-person-${choice}-${mode}`)
 
-      await second.getByRole('button', { name: 'Approvals: 1 pending' }).click()
-      const item = second.getByRole('listitem', { name: 'Send $600.00 to Alice' })
+      const approvals = pendingApprovals(second)
+      const item = approvals.getByRole('listitem', { name: 'Send $600.00 to Alice' })
       await item.getByText('1 of 2 people have approved').waitFor()
       expect(await item.getByRole('link').count()).toBe(0)
       await takeScreenshot(second, `approval-second-person-${choice}-${mode}`)
       await decide(item, choice)
-      await second.getByText('No approvals are pending.').waitFor()
+      await approvals.getByText('No approvals are pending.').waitFor()
       await waitForOutcome(payment, choice)
       expect(await account.payments()).toEqual(choice === 'approve' ? ['Alice 600'] : [])
       expect(await readAccount(demoWithApprover, second).payments()).toEqual([])
@@ -234,7 +241,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
       )
       const second = await demoWithApprover.openPage({ mode, ...approverPage(demoWithApprover) })
       // The page has the role when the code is removed from its URL.
-      await second.waitForURL(`${demoWithApprover.demo.url}/`)
+      await second.waitForURL(`${demoWithApprover.demo.url}/?view=approvals`)
       const early = await second.request.post(`${demoWithApprover.demo.url}/approvals/${id}`, {
         data: { approved: true },
         headers: { origin: demoWithApprover.demo.url },
@@ -245,7 +252,6 @@ describe.each(testModes('sse'))('%s', (mode) => {
       await card('Alice').getByText('You approved this (1 of 2)').waitFor()
       const own = await page.context().newPage()
       await own.goto(approverPage(demoWithApprover).url)
-      await own.getByRole('button', { name: /^Approvals: / }).click()
       await own.getByRole('heading', { name: 'Pending approvals' }).waitFor()
       const repeated = await own.request.post(`${demoWithApprover.demo.url}/approvals/${id}`, {
         data: { approved: true },
@@ -254,8 +260,8 @@ describe.each(testModes('sse'))('%s', (mode) => {
       expect(repeated.ok()).toBe(false)
       await takeScreenshot(own, `approval-owner-as-second-${mode}`)
 
-      await second.getByRole('button', { name: 'Approvals: 1 pending' }).click()
-      await decide(second.getByRole('listitem', { name: 'Send $600.00 to Alice' }), 'deny')
+      const approvals = pendingApprovals(second)
+      await decide(approvals.getByRole('listitem', { name: 'Send $600.00 to Alice' }), 'deny')
       await waitForOutcome(card('Alice'), 'deny')
       expect(await account.payments()).toEqual([])
     },

@@ -8,10 +8,14 @@ const testDemo = useTestDemo()
 
 test('[DM450] the approvals page lists pending and decided approvals, and keeps its filter in the URL', async () => {
   const { page, card } = await requestApproval(testDemo, 'Send $50 to Alice', { mode: 'sse' })
-  await decide(card('Alice'), 'approve')
-  await waitForOutcome(card('Alice'))
-  await page.getByRole('button', { name: 'Approvals: 0 pending' }).click()
+  await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
   await page.getByRole('link', { name: 'All approvals and history' }).click()
+  const pending = page.locator('.approvals-page').getByRole('region', { name: 'Pending approvals' })
+  const item = pending.getByRole('listitem', { name: /Alice/ })
+  // The only approval is open, and its line has the focus.
+  await item.getByRole('button', { expanded: true }).and(page.locator(':focus')).waitFor()
+  await decide(item, 'approve')
+  await pending.getByText('No approvals are pending.').waitFor()
   const history = page.getByRole('region', { name: 'Approval history' })
   const line = history.getByRole('button', { name: /\$50\.00 to Alice/ })
   await line.waitFor()
@@ -28,5 +32,5 @@ test('[DM450] the approvals page lists pending and decided approvals, and keeps 
   await takeScreenshot(page, 'approvals-page')
   // The chat is still open behind the page.
   await page.getByRole('button', { name: 'Back to the chat' }).click()
-  await card('Alice').waitFor()
+  await waitForOutcome(card('Alice'))
 })

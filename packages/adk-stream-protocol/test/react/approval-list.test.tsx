@@ -87,6 +87,36 @@ test('[RE452] a collapsible list is one tab stop; keys move, open and close', as
   expect(screen.getByLabelText('Reason (optional)')).toHaveProperty('value', 'jk')
 })
 
+/** Returns the names of the approvals that are open. */
+const opened = () =>
+  screen
+    .queryAllByRole('button', { expanded: true })
+    .map((line) => line.closest('li')?.getAttribute('aria-label'))
+
+function TwoApprovals({ defaultOpenId }: { readonly defaultOpenId?: string }) {
+  return (
+    <ApprovalInbox
+      collapsible
+      defaultOpenId={defaultOpenId}
+      approvals={[approval('one'), approval('two')]}
+      onDecide={() => undefined}
+    />
+  )
+}
+
+test('[RE452] one approval can be open from the start, until the person closes it or opens another one', async () => {
+  const view = render(<TwoApprovals />)
+  expect(opened()).toEqual([])
+  // The list is loaded before the page knows which one to open.
+  view.rerender(<TwoApprovals defaultOpenId="two" />)
+  expect(opened()).toEqual(['Run two'])
+  await user.click(screen.getByRole('button', { expanded: true }))
+  expect(opened()).toEqual([])
+  await user.click(screen.getByRole('button', { name: /Run one/ }))
+  view.rerender(<TwoApprovals defaultOpenId="two" />)
+  expect(opened()).toEqual(['Run one'])
+})
+
 test('[RE452] j and k also move between approvals that are all open, and from the list itself', async () => {
   render(
     <ApprovalInbox approvals={[approval('one'), approval('two')]} onDecide={() => undefined} />,

@@ -7,7 +7,7 @@ import {
   useApprovalHistory,
 } from 'adk-stream-protocol/react'
 import { ArrowLeft } from 'lucide-react'
-import { useCallback, useEffect, useRef } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 
 import { useDemo, api } from '../wire/wire.ts'
 import type { Chats } from '../chats/chats-store.ts'
@@ -36,6 +36,14 @@ export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) 
   })
   const headingRef = useRef<HTMLHeadingElement>(null)
   useEffect(() => headingRef.current?.focus(), [])
+  const onlyId = useOnlyUndecided(inbox)
+  useEffect(() => {
+    // Not from anything that the person has moved to.
+    if (onlyId !== undefined && document.activeElement === headingRef.current)
+      headingRef.current?.parentElement
+        ?.querySelector<HTMLElement>('.adk-inbox-line[aria-expanded=true]')
+        ?.focus()
+  }, [onlyId])
   const renderChatLink = useCallback(
     (chatId: string) => <ChatLink chatId={chatId} chats={chats} onOpenChat={onOpenChat} />,
     [chats, onOpenChat],
@@ -54,6 +62,7 @@ export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) 
           </h2>
           <ApprovalInbox
             collapsible
+            defaultOpenId={onlyId}
             {...inbox}
             onDecide={inbox.decide}
             onCancelDecision={inbox.cancelDecision}
@@ -71,4 +80,12 @@ export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) 
       </div>
     </main>
   )
+}
+
+/** Returns the id of the approval that waited for the person when it was the only one. It stays open when others follow. */
+function useOnlyUndecided({ undecided }: Inbox): string | undefined {
+  const [onlyId, setOnlyId] = useState<string>()
+  const [first] = undecided
+  if (onlyId === undefined && undecided.length === 1) setOnlyId(first?.id)
+  return onlyId
 }

@@ -65,6 +65,8 @@ export interface ApprovalInboxProps {
    * keys, `j` and `k` move between the approvals, Enter opens one, and Escape closes it. Default false: all are open.
    */
   readonly collapsible?: boolean | undefined
+  /** The id of the approval that is open until the person opens or closes one, if the list is `collapsible`. Default: none. */
+  readonly defaultOpenId?: string | undefined
   /** Renders a link to the call's chat. The server sends `chatId` to the owner of the chat only. */
   readonly renderChatLink?: ((chatId: string) => ReactNode) | undefined
 }
@@ -94,6 +96,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
     <ApprovalList
       label={inbox.title}
       collapsible={collapsible}
+      defaultOpenId={props.defaultOpenId}
       sectionRef={listRef}
       before={
         <>

@@ -34,6 +34,8 @@ interface ApprovalListProps {
   readonly items: readonly ListItem[]
   /** Whether the details are visible only after the person opens an entry. */
   readonly collapsible: boolean
+  /** The entry that is open until the person opens or closes one. */
+  readonly defaultOpenId?: string | undefined
   /** Receives the focus when a control of the list disappears. */
   readonly sectionRef: RefObject<HTMLElement | null>
   readonly before: ReactNode
@@ -46,7 +48,8 @@ interface ApprovalListProps {
  */
 export function ApprovalList(props: ApprovalListProps) {
   const { label, items, collapsible, sectionRef, before, after } = props
-  const [openId, setOpenId] = useState<string>()
+  const [chosen, setChosen] = useState<{ readonly id?: string }>()
+  const openId = chosen ? chosen.id : props.defaultOpenId
   const [focusedId, setFocusedId] = useState<string>()
   // The line that the Tab key reaches. An entry that disappears passes this on to the first one.
   const stopId = items.some(({ id }) => id === focusedId) ? focusedId : items[0]?.id
@@ -58,7 +61,7 @@ export function ApprovalList(props: ApprovalListProps) {
     )
     if (collapsible && event.key === 'Escape' && openId !== undefined) {
       event.stopPropagation()
-      setOpenId(undefined)
+      setChosen({})
       targets[current]?.focus()
       return
     }
@@ -87,7 +90,7 @@ export function ApprovalList(props: ApprovalListProps) {
             isOpen={!collapsible || item.id === openId}
             isStop={item.id === stopId}
             onFocus={() => setFocusedId(item.id)}
-            onToggle={() => setOpenId(item.id === openId ? undefined : item.id)}
+            onToggle={() => setChosen(item.id === openId ? {} : { id: item.id })}
           />
         ))}
       </ul>
