@@ -155,15 +155,27 @@ describe('accessibility', () => {
     expect(await isFocused(input)).toBe(true)
   })
 
-  test('[DM30] at 400 % zoom, the headline of a new approval is in view', async () => {
-    const viewport = { width: 320, height: 225 }
-    const { page, card } = await requestApproval(testDemo, 'Send $50 to Alice', { viewport })
-    const view = await page.locator('.scroller').boundingBox()
-    const headline = await card('Alice').locator('.adk-call-description').boundingBox()
-    const { y = 0, height = 0 } = headline ?? {}
-    expect(y).toBeGreaterThanOrEqual(view?.y ?? 0)
-    expect(y + height).toBeLessThanOrEqual((view?.y ?? 0) + (view?.height ?? 0))
+  test('[DM30] the first of two new approvals is in view from its title to its headline, at 400 % zoom and at 1280 × 720', async () => {
+    const { page, card } = await requestApproval(testDemo, 'Send $50 to Alice and $20 to Bob', {
+      viewport: { width: 320, height: 225 },
+    })
+    await card('Bob').waitFor({ state: 'attached' })
+    const isInView = async () => {
+      const [view, title, headline] = await Promise.all(
+        [
+          page.locator('.scroller'),
+          card('Alice').locator('.adk-tool-header'),
+          card('Alice').locator('.adk-call-description'),
+        ].map((part) => part.boundingBox()),
+      )
+      if (!view || !title || !headline) return false
+      return title.y >= view.y && headline.y + headline.height <= view.y + view.height
+    }
+    await expect.poll(isInView).toBe(true)
     await takeScreenshot(page, 'zoom-approval')
+    await page.setViewportSize({ width: 1280, height: 720 })
+    await expect.poll(isInView).toBe(true)
+    await takeScreenshot(page, 'two-approvals')
   })
 
   test('[DM375] at 400 % zoom, the conversation has most of the height', async () => {

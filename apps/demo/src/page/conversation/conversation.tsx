@@ -224,7 +224,8 @@ function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement
     followingRef.current = true
     setFollowing(true)
     const scroller = scrollerRef.current
-    if (scroller) scroller.scrollTop = scroller.scrollHeight
+    const content = contentRef.current
+    if (scroller && content) scroller.scrollTop = findEnd(scroller, content)
   }, [])
   return { scrollerRef, contentRef, following, goToEnd }
 }
