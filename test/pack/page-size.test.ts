@@ -1,25 +1,28 @@
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 
 const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/src')
 
-/** The size that each import adds to the bundle of a page, minified and without `ai` and `react`, in KB. */
+/** The size that imports add to the bundle of a page, without `ai` and `react`, in KB: minified, and then compressed. */
 const LIMITS = [
-  ['adkApi', 'client/index.ts', 20],
-  ['sseTransport', 'client/index.ts', 28],
-  ['webSocketTransport', 'client/index.ts', 28],
-  ['useAdkChat', 'react/index.ts', 50],
-  ['*', 'client/index.ts', 87],
-  ['*', 'react/index.ts', 194],
-  ['*', 'protocol/index.ts', 10],
+  ['{ adkApi }', 'client/index.ts', 20, 8],
+  ['{ sseTransport }', 'client/index.ts', 28, 11],
+  ['{ webSocketTransport }', 'client/index.ts', 28, 10],
+  ['{ useAdkChat }', 'react/index.ts', 50, 17],
+  ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 59, 22],
+  ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 69, 26],
+  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 143, 50],
+  ['*', 'client/index.ts', 87, 30],
+  ['*', 'react/index.ts', 194, 67],
+  ['*', 'protocol/index.ts', 1, 1],
 ] as const
 
 // esbuild removes less unused code than rolldown, so its figures are larger.
-test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (name, file, limit) => {
-  const names = name === '*' ? '*' : `{ ${name} }`
-  const bundle = await build({
+async function bundle(names: string, file: string) {
+  const { metafile, outputFiles } = await build({
     stdin: { contents: `export ${names} from './${file}'`, resolveDir: SRC, loader: 'ts' },
     bundle: true,
     minify: true,
@@ -32,13 +35,32 @@ test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (nam
     // `qr` is loaded when the first QR code is shown.
     external: ['ai', 'react', '@ai-sdk/react', 'qr'],
   })
-  const inputs = Object.values(bundle.metafile.outputs).flatMap((output) =>
+  const inputs = Object.values(metafile.outputs).flatMap((output) =>
     Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
   )
-  const fromPackages = inputs
-    .map(([input]) => input)
+  const [code] = outputFiles
+  return { inputs: inputs.map(([input]) => input), code: code?.contents ?? new Uint8Array() }
+}
+
+test.each(LIMITS)(
+  '[CL150] %s of %s is smaller than %i KB in a page, and %i KB compressed',
+  async (names, file, limit, limitCompressed) => {
+    const { inputs, code } = await bundle(names, file)
     // The only dependency of the client. `ai` depends on it, too, so a page with `ai` already has it.
-    .filter((each) => /node_modules\/(?!eventsource-parser\/)/.test(each))
-  expect(fromPackages).toEqual([])
-  expect((bundle.outputFiles[0]?.contents.length ?? Infinity) / 1_000).toBeLessThan(limit)
+    const fromPackages = inputs.filter((each) =>
+      /node_modules\/(?!eventsource-parser\/)/.test(each),
+    )
+    expect(fromPackages).toEqual([])
+    expect(code.length / 1_000).toBeLessThan(limit)
+    expect(gzipSync(code).length / 1_000).toBeLessThan(limitCompressed)
+  },
+)
+
+test.each([
+  ['ApprovalCard', /inbox|history|message-list|question-card|sign-in|step|voice|chat|labels\/ja/],
+  ['ApprovalInbox', /history|message-list|step|voice|chat|labels\/ja/],
+  ['MessageList', /inbox|history|approval-list|voice-stage|labels\/ja/],
+])('[CL150] a page with %s loads nothing of other components', async (name, others) => {
+  const { inputs } = await bundle(`{ AdkProvider, ${name} }`, 'react/index.ts')
+  expect(inputs.filter((input) => others.test(input))).toEqual([])
 })

@@ -5,7 +5,6 @@ import type { UIMessage } from 'ai'
 import type { AdkApi } from '../client/api/adk-api.ts'
 import { useSameObject } from './hooks/use-stable.ts'
 import { en } from './labels/en.ts'
-import { ja } from './labels/ja.ts'
 import type { AdkLabels } from './labels/labels.ts'
 import type { Arguments, Call, CallPhase } from './reading/call.ts'
 import { quoteValues } from './reading/quoted-values.ts'
@@ -53,9 +52,7 @@ type ShareApproval = (approvalId: string) => Promise<SharedLink>
  * @inline
  */
 export interface AdkProviderProps extends AdkRenderers {
-  /** The language of the built-in labels. Default `en`. */
-  readonly locale?: 'en' | 'ja' | undefined
-  /** Your own labels, which replace those of `locale`. To change a few, spread a built-in set: `{ ...en, … }`. */
+  /** The labels: `ja`, or your own. To change a few, spread a built-in set: `{ ...en, … }`. Default `en`. */
   readonly labels?: AdkLabels | undefined
   /**
    * Begins sign-ins, for tools that need the account of the person, and reads what an edited call would do. Pass your `AdkApi`. Default:
@@ -80,12 +77,11 @@ interface AdkSettings
   readonly labels: AdkLabels
 }
 
-const BUILT_IN = { en, ja }
 const Settings = createContext<AdkSettings>({ labels: en })
 
 /** Sets the language and the renderers of the components inside it. Without a provider, components are in English. */
 export function AdkProvider(props: AdkProviderProps) {
-  const { children, locale = 'en', labels = BUILT_IN[locale], time, api, shareApproval } = props
+  const { children, labels = en, time, api, shareApproval } = props
   const { renderText, renderCode, describeCall, renderCall, renderData } = props
   const settings = useSameObject({
     labels,

@@ -4,6 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import { AdkProvider, ConnectionNotice, MessageList } from '../../src/react/index.ts'
 import type { MessageListProps } from '../../src/react/components/message-list.tsx'
+import { type Language, LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 afterEach(() => void vi.useRealTimers())
@@ -13,9 +14,9 @@ const text = (words: string) => ({ type: 'text' as const, text: words })
 const describePayment = (): string => 'Send $50'
 
 /** Shows messages and records what a screen reader would read: each text of the live region. */
-function show(first: MessageListProps, locale: 'en' | 'ja' = 'en') {
+function show(first: MessageListProps, locale: Language = 'en') {
   const page = (props: MessageListProps) => (
-    <AdkProvider locale={locale} describeCall={describePayment}>
+    <AdkProvider labels={LANGUAGES[locale]} describeCall={describePayment}>
       <MessageList {...props} />
     </AdkProvider>
   )
@@ -103,7 +104,7 @@ test.each([
 ] as const)('[RE884] a connection that is back is announced, in %s', (locale, sentence) => {
   const chat = { messages: [], status: 'ready', unconfirmed: new Set(), reconnect: vi.fn() }
   const notice = (state: 'lost' | 'open') => (
-    <AdkProvider locale={locale}>
+    <AdkProvider labels={LANGUAGES[locale]}>
       {/* The notice reads nothing else of the chat. */}
       <ConnectionNotice chat={{ ...chat, connection: { state } } as never} />
     </AdkProvider>

@@ -5,17 +5,24 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createHttp } from '../../src/client/api/http.ts'
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import { AdkProvider, type Decision, MessageList } from '../../src/react/index.ts'
+import { type Language, LANGUAGES } from './support/languages.ts'
 import { answer, payment, approvalPart } from './support/messages.ts'
 import type { AdkProviderProps } from '../../src/react/provider.tsx'
 import type { MessageListProps } from '../../src/react/components/message-list.tsx'
 
 afterEach(() => void vi.useRealTimers())
 
+type Settings = Partial<MessageListProps & AdkProviderProps> & { locale?: Language }
+
 /** Renders one message and records the decisions. */
-function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProviderProps> = {}) {
+function show(message: AdkUIMessage, more: Settings = {}) {
   const decided: [approvalId: string, decision: Decision][] = []
   const page = (shown: AdkUIMessage, other = more) => (
-    <AdkProvider locale={other.locale ?? 'en'} describeCall={other.describeCall} time={other.time}>
+    <AdkProvider
+      labels={LANGUAGES[other.locale ?? 'en']}
+      describeCall={other.describeCall}
+      time={other.time}
+    >
       <MessageList
         messages={[shown]}
         onDecide={(id, decision) => void decided.push([id, decision])}

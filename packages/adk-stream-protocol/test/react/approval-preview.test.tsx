@@ -8,18 +8,19 @@ import type { ShownPreview } from '../../src/protocol/preview.ts'
 import { AdkProvider, type Decision, MessageList } from '../../src/react/index.ts'
 import type { MessageListProps } from '../../src/react/components/message-list.tsx'
 import type { AdkProviderProps } from '../../src/react/provider.tsx'
+import { type Language, LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 beforeEach(() => void vi.useFakeTimers({ shouldAdvanceTime: true }))
 afterEach(() => void vi.useRealTimers())
 
-type Settings = Partial<MessageListProps & AdkProviderProps>
+type Settings = Partial<MessageListProps & AdkProviderProps> & { locale?: Language }
 
 /** Renders one message and records the decisions. */
 function show(message: AdkUIMessage, more: Settings = {}) {
   const decided: Decision[] = []
   const page = (shown: AdkUIMessage, { locale = 'en', describeCall, ...list }: Settings) => (
-    <AdkProvider locale={locale} describeCall={describeCall}>
+    <AdkProvider labels={LANGUAGES[locale]} describeCall={describeCall}>
       <MessageList
         {...list}
         messages={[shown]}
@@ -426,7 +427,7 @@ describe('editing by schema', () => {
   }
   const details = new Map([['approval-1', { argsSchema }]])
   const call = payment({ input: { amount: 50, recipient: 'Hanako', urgent: false } })
-  const edit = async (locale: 'en' | 'ja' = 'en') => {
+  const edit = async (locale: Language = 'en') => {
     const shown = show(answer(call, approvalPart()), { details, locale })
     await user.click(button(locale === 'en' ? 'Edit…' : '編集…'))
     return shown

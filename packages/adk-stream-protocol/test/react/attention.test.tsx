@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 
 import type { PendingApproval } from '../../src/protocol/server-views.ts'
 import { AdkProvider, useAttention } from '../../src/react/index.ts'
+import { type Language, LANGUAGES } from './support/languages.ts'
 
 const approval = (id: string, changes: Partial<PendingApproval> = {}): PendingApproval => ({
   id,
@@ -26,10 +27,10 @@ function Page({ approvals, ...options }: Options & { approvals: PendingApproval[
   return <p role="status">{useAttention(approvals, options)}</p>
 }
 
-function show(first: PendingApproval[], options: Options = {}, locale: 'en' | 'ja' = 'en') {
+function show(first: PendingApproval[], options: Options = {}, locale: Language = 'en') {
   const page = (approvals: PendingApproval[]) => (
     <AdkProvider
-      locale={locale}
+      labels={LANGUAGES[locale]}
       describeCall={(_name, args) =>
         locale === 'en'
           ? `Send $${String((args as { amount: number }).amount)} to \u202EAlice`

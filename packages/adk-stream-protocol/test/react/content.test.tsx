@@ -62,7 +62,7 @@ test('[RE530] if the browser does not allow copying, the button says so', async 
 test('[RE530] code that the model ran is rendered like any other code', () => {
   const renderCode = vi.fn(() => undefined)
   render(
-    <AdkProvider locale="ja" renderCode={renderCode}>
+    <AdkProvider labels={ja} renderCode={renderCode}>
       <MessageList
         messages={[
           answer(

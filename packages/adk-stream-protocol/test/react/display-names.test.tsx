@@ -217,7 +217,7 @@ describe('an agent that is used as a tool', () => {
     const [outer, , part] = waiting(data)
     const call = asked()
     render(
-      <AdkProvider locale="ja">
+      <AdkProvider labels={ja}>
         <MessageList messages={[answer(...[outer, call, part].filter((p) => p !== undefined))]} />
       </AdkProvider>,
     )

@@ -5,8 +5,15 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { AdkError } from '../../src/client/adk-error.ts'
 import type { EditPreview, PendingApproval } from '../../src/protocol/server-views.ts'
 import type { ShownPreview } from '../../src/protocol/preview.ts'
-import { AdkProvider, ApprovalInbox, type Decision, MessageList } from '../../src/react/index.ts'
+import {
+  AdkProvider,
+  ApprovalInbox,
+  type Decision,
+  ja,
+  MessageList,
+} from '../../src/react/index.ts'
 import type { AdkProviderProps } from '../../src/react/provider.tsx'
+import { LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 beforeEach(() => void vi.useFakeTimers({ shouldAdvanceTime: true }))
@@ -183,7 +190,7 @@ test('[RE1101] an edited call of a higher severity is held', async () => {
 
 test('[RE1101] a tool without a preview is approved with the changes, after the server has checked them', async () => {
   const { api, asked } = createApi()
-  show('card', { api, locale: 'ja', describeCall })
+  show('card', { api, labels: ja, describeCall })
   await user.click(button('編集…'))
   await enter('recipient', 'Mallory')
   expect(isDisabled()).toBe(true)
@@ -203,7 +210,7 @@ test.each([
   '[RE693] the form knows what one person can approve alone (%s)',
   async (locale, text) => {
     const { api } = createApi()
-    show('card', { api, locale })
+    show('card', { api, labels: LANGUAGES[locale] })
     await user.click(button(locale === 'en' ? 'Edit…' : '編集…'))
     expect(document.body.textContent).toContain('500')
     await enter('amount', '501')

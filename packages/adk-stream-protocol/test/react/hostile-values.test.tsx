@@ -9,6 +9,8 @@ import {
   ApprovalHistoryList,
   ApprovalInbox,
   ConnectionNotice,
+  en,
+  ja,
   LinkedApprovalView,
   MessageList,
   useAttention,
@@ -276,9 +278,9 @@ test('[RE1100] the page does not raise a severity that the server has raised', (
 })
 
 test('[RE1100] a look-alike letter is named, in English and Japanese', () => {
-  for (const locale of ['en', 'ja'] as const)
+  for (const labels of [en, ja])
     render(
-      <AdkProvider locale={locale}>
+      <AdkProvider labels={labels}>
         <MessageList
           messages={[answer(payment({ input: { recipient: 'Аlice' } }), approvalPart())]}
           onDecide={() => undefined}

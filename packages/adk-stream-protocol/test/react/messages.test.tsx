@@ -18,6 +18,7 @@ import {
   MessageList,
   ProblemCard,
 } from '../../src/react/index.ts'
+import { LANGUAGES } from './support/languages.ts'
 import { answer, payment, approvalPart } from './support/messages.ts'
 
 afterEach(() => void vi.useRealTimers())
@@ -251,7 +252,7 @@ describe('labels', () => {
   test('[RE16] a page in Japanese, and one in words of its own', () => {
     const message = answer(payment(), approvalPart())
     const view = render(
-      <AdkProvider locale="ja">
+      <AdkProvider labels={ja}>
         <MessageList messages={[message]} />
       </AdkProvider>,
     )
@@ -484,7 +485,7 @@ test.each([
       ],
     }
     render(
-      <AdkProvider locale={locale}>
+      <AdkProvider labels={LANGUAGES[locale]}>
         <MessageList messages={[message as AdkUIMessage]} status="ready" />
       </AdkProvider>,
     )

@@ -22,6 +22,7 @@ import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { assistant } from '../support/agents.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
 import { TestBrowser, WAYS } from './support/chat-page.tsx'
+import { type Language, LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 const SCHEMA = {
@@ -112,7 +113,7 @@ test('[RE420] the form reads a time, options with titles and numbers of the lang
 })
 
 /** Shows a question and records the decisions. */
-function show(data: Parameters<typeof approvalPart>[0] = {}, locale: 'en' | 'ja' = 'en') {
+function show(data: Parameters<typeof approvalPart>[0] = {}, locale: Language = 'en') {
   const decided: Decision[] = []
   const part = { type: 'tool-adk_request_input', state: 'input-available', approval: undefined }
   const message = (more: typeof data): AdkUIMessage =>
@@ -121,7 +122,7 @@ function show(data: Parameters<typeof approvalPart>[0] = {}, locale: 'en' | 'ja'
       approvalPart({ kind: 'input', hint: 'Where to?', title: 'Trip', ...data, ...more }),
     )
   const page = (more: typeof data) => (
-    <AdkProvider locale={locale}>
+    <AdkProvider labels={LANGUAGES[locale]}>
       <MessageList
         messages={[message(more)]}
         onDecide={(_id, decision) => void decided.push(decision)}
@@ -358,7 +359,7 @@ test.each([
       ? { type: 'tool-adk_request_input', state: 'input-available', approval: undefined }
       : { type: 'dynamic-tool', toolName: 'helper.pay' }
     render(
-      <AdkProvider locale="ja">
+      <AdkProvider labels={ja}>
         <MessageList messages={[answer(payment(call as never), approvalPart(data))]} />
       </AdkProvider>,
     )

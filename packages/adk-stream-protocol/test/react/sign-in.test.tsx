@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { SignInRequest } from '../../src/client/api/adk-api.ts'
 import type { PendingApproval } from '../../src/protocol/server-views.ts'
 import { AdkProvider, ApprovalInbox, type Decision, MessageList } from '../../src/react/index.ts'
+import { type Language, LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 const SIGN_IN = {
@@ -23,7 +24,7 @@ interface Shown {
 interface ShowOptions {
   readonly signIn?: object
   readonly respond?: () => Promise<string | undefined>
-  readonly locale?: 'en' | 'ja'
+  readonly locale?: Language
   readonly state?: 'requested' | 'approved'
 }
 
@@ -44,7 +45,7 @@ function show(options: ShowOptions = {}): Shown {
   })
   const call = payment({ state: 'input-available', approval: undefined } as object)
   render(
-    <AdkProvider locale={locale} api={api}>
+    <AdkProvider labels={LANGUAGES[locale]} api={api}>
       <MessageList
         messages={[answer(call, part)]}
         status="ready"

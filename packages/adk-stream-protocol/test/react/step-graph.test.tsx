@@ -3,7 +3,7 @@ import { render, screen, waitFor } from '@testing-library/react'
 import { expect, test } from 'vitest'
 
 import type { AdkUIMessage } from '../../src/client/index.ts'
-import { AdkProvider, MessageList } from '../../src/react/index.ts'
+import { AdkProvider, ja, MessageList } from '../../src/react/index.ts'
 import { agentOf, pay, play } from '../approvals/support/named-agents.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { TestBrowser } from './support/chat-page.tsx'
@@ -73,7 +73,7 @@ test.each([
   const data = { agent: 'release', kind: 'workflow', steps, edges }
   const message = { id: 'm1', role: 'assistant', parts: [{ type: 'data-steps', id: 's1', data }] }
   render(
-    <AdkProvider locale="ja">
+    <AdkProvider labels={ja}>
       <MessageList messages={[message as AdkUIMessage]} status="ready" />
     </AdkProvider>,
   )

@@ -16,6 +16,7 @@ import type { InboxApi } from '../../src/react/hooks/use-approval-lists.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { TestBrowser } from './support/chat-page.tsx'
+import { LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 const user = userEvent.setup()
@@ -293,7 +294,7 @@ test.each([
   '[RE690] a card says in %s what waits: %j',
   (locale, waiting, text, buttons) => {
     render(
-      <AdkProvider locale={locale}>
+      <AdkProvider labels={LANGUAGES[locale]}>
         <MessageList
           messages={[answer(payment(), approvalPart({ approvers: 2 }))]}
           waitingDecisions={new Map([['approval-1', waiting]])}
