@@ -44,7 +44,11 @@ type InferTool<Tool> = '~types' extends keyof Tool
     ? { input: NoTypes; output: NoTypes }
     : { input: InferInput<Tool>; output: InferOutput<Tool> }
 
-/** An instance of one of ADK's classes. */
+/**
+ * An instance of one of ADK's classes. The type of a `FunctionTool` has its name as any string, its input only as a type argument that no
+ * member uses, and its output not at all (ADK 2.0.0). To read the type argument, the page would have to import the types of ADK: a
+ * thousand files, for the input alone.
+ */
 interface AdkTool {
   readonly runAsync: (...given: never[]) => unknown
 }

@@ -82,6 +82,12 @@ test('[RE19] a browser tool carries its types, and a FunctionTool says that it d
   type Instance = InferAdkTools<{ pay: typeof instance }>['pay']
   expectTypeOf<Instance['input']>().toExtend<`A FunctionTool does not carry its types. ${string}`>()
   expectTypeOf<Instance['output']>().toEqualTypeOf<Instance['input']>()
+  // Its name is any string. The other tools of the list keep their types.
+  const mixed = [tool, instance] as const
+  expect(mixed).toHaveLength(2)
+  type Mixed = InferAdkTools<typeof mixed>
+  expectTypeOf<Mixed['process_payment']>().toEqualTypeOf<Instance>()
+  expectTypeOf<Mixed['get_location']>().toEqualTypeOf<Tools['get_location']>()
 })
 
 test('[RE19] browser tools have the input and output types of the messages', () => {
