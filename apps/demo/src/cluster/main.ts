@@ -1,5 +1,5 @@
 import { DemoError } from '../server/demo-error.ts'
-import { stopOnSignals } from '../server/stop-on-signals.ts'
+import { endWithParent } from '../server/end-with-parent.ts'
 import { startCluster } from './start-cluster.ts'
 
 try {
@@ -7,7 +7,11 @@ try {
   const cluster = await startCluster(process.env, {
     onChange: (sentence) => console.log(sentence),
   })
-  stopOnSignals(() => cluster.close())
+  // A repeated signal changes nothing here. The terminal sends it to the instances too, which then end at once.
+  const close = (): void => void cluster.close().then(() => process.exit(0))
+  process.on('SIGTERM', close)
+  process.on('SIGINT', close)
+  endWithParent()
   console.log(cluster.summary.join('\n'))
 } catch (cause) {
   console.error(cause instanceof DemoError ? cause.message : cause)

@@ -49,6 +49,8 @@ export interface Demo extends AsyncDisposable {
   readonly approverUrl: string | undefined
   /** Start-up output for the terminal. */
   readonly summary: readonly string[]
+  /** Closes the demo on SIGTERM or SIGINT, and ends the process. */
+  closeOnSignals(): void
   close(): Promise<void>
 }
 
@@ -74,6 +76,7 @@ export async function startDemo(env: Environment, options: DemoOptions = {}): Pr
       url,
       approverUrl,
       summary: summarise(settings, { urls, model, approverUrl }),
+      closeOnSignals: () => bridge.closeOnSignals(lifetime),
       close: () => lifetime.close(),
       [Symbol.asyncDispose]: async () => {
         await bridge.close({ drainMs: 0 })
