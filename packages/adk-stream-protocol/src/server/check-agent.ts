@@ -21,7 +21,7 @@ import {
 } from '@google/adk'
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
-import { findApprovalBlocker, findOwnRun } from '../agent/adk-workarounds/can-wait.ts'
+import { findApprovalBlocker, findOverriddenRun } from '../agent/adk-workarounds/can-wait.ts'
 import { streamsArguments } from '../agent/adk-workarounds/model-call-ids.ts'
 import { checkAgentCard } from '../agent/adk-workarounds/remote-agents.ts'
 import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/workflow-nodes.ts'
@@ -78,10 +78,10 @@ export function checkAgents({
   return once(() => checkToolsets(graph, policy, unknown))
 }
 
-/** AP1060: throws if a browser tool is where an agent of the application's own class may continue while the call waits. */
+/** AP1060: throws if a browser tool is where an agent that overrides ADK's run methods may continue while the call waits. */
 function refuseBrowserTools(tools: readonly FoundTool[]): void {
   for (const { name, tool, obstacle } of tools)
-    if (obstacle?.kind === 'own-run' && tool && asBrowserTool(tool))
+    if (obstacle?.kind === 'overridden-run' && tool && asBrowserTool(tool))
       throw new TypeError(
         `createBridge: the tool ${name} runs in the browser, ${reasonOf(obstacle)}`,
       )
@@ -227,8 +227,8 @@ function describe(
 
 function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
-    case 'own-run':
-      return `but the class of ${obstacle.agent} has a run of its own, which may continue while a call waits. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK without an own \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`
+    case 'overridden-run':
+      return `but the class of ${obstacle.agent} overrides ADK's run methods, so it may continue while a call waits. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK and do not override \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`
     case 'live-steps':
       return `but in a live session the agent ${obstacle.agent} continues while ${obstacle.step} waits for an approval. Serve ${obstacle.agent} with a bridge without \`live\`, or let an LlmAgent transfer between the steps.`
     case 'nested-steps':
@@ -309,8 +309,8 @@ function visit(graph: GraphReading, part: unknown, obstacle?: ApprovalBlocker): 
   graph.visited.set(part, seen.add(key))
   if (isBaseAgent(part)) visitAgent(graph, part, obstacle)
   else if (isBaseTool(part)) visitTool(graph, part, obstacle)
-  else if (isWorkflow(part)) visitWorkflow(graph, part, obstacle ?? findOwnRun(part))
-  else if (part instanceof ToolNode) visit(graph, part.tool, obstacle ?? findOwnRun(part))
+  else if (isWorkflow(part)) visitWorkflow(graph, part, obstacle ?? findOverriddenRun(part))
+  else if (part instanceof ToolNode) visit(graph, part.tool, obstacle ?? findOverriddenRun(part))
   else if (part instanceof ParallelWorker)
     visit(graph, readInner(part), obstacle ?? { kind: 'workflow', node: part.name })
   else if (!(part instanceof JoinNode)) graph.isOpaque = true
@@ -335,7 +335,7 @@ function visitWorkflow(graph: GraphReading, workflow: Workflow, obstacle?: Appro
 /** Returns the reason why a node that cannot wait cannot. */
 function findNodeBlocker(node: BaseNode): ApprovalBlocker {
   const isKnown = isBaseAgent(node) || node instanceof ParallelWorker
-  return (isKnown ? findOwnRun(node) : undefined) ?? { kind: 'workflow', node: node.name }
+  return (isKnown ? findOverriddenRun(node) : undefined) ?? { kind: 'workflow', node: node.name }
 }
 
 /** Visits an agent that is a node, or to which a node transfers, and that can wait. */
@@ -348,7 +348,7 @@ function visitNodeAgent(graph: GraphReading, agent: LlmAgent, node: string): voi
 }
 
 function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlocker): void {
-  const obstacle = outer ?? findOwnRun(agent)
+  const obstacle = outer ?? findOverriddenRun(agent)
   if (isLlmAgent(agent)) visitTools(graph, agent, obstacle)
   else if (agent instanceof RemoteA2AAgent) {
     checkAgentCard(agent)

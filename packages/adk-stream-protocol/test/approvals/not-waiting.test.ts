@@ -75,29 +75,29 @@ const loop = (tools: Tools) =>
   new LoopAgent({ name: 'loop', maxIterations: 2, subAgents: [agentOf('payer', tools)] })
 const sequence = (tools: Tools) =>
   new SequentialAgent({ name: 'steps', subAgents: [agentOf('payer', tools), agentOf('last')] })
-/** Subclasses that run their steps in their own way. */
-class OwnLoop extends LoopAgent {
+/** Subclasses that override a run method. */
+class CustomLoop extends LoopAgent {
   protected override runAsyncImpl(context: InvocationContext) {
     return super.runAsyncImpl(context)
   }
 }
-class OwnSequence extends SequentialAgent {
+class CustomSequence extends SequentialAgent {
   protected override runAsyncImpl(context: InvocationContext) {
     return super.runAsyncImpl(context)
   }
 }
-class OwnParallel extends ParallelAgent {
+class CustomParallel extends ParallelAgent {
   protected override runAsyncImpl(context: InvocationContext) {
     return super.runAsyncImpl(context)
   }
 }
-class OwnRouted extends RoutedAgent {
+class CustomRouted extends RoutedAgent {
   override runAsync(context: InvocationContext) {
     return super.runAsync(context)
   }
 }
 /** An agent that runs its sub-agents one after the other, as ADK's guide to custom agents shows. */
-class Own extends Base {
+class Custom extends Base {
   protected override async *runAsyncImpl(context: InvocationContext): AsyncGenerator<Event, void> {
     for (const subAgent of this.subAgents) yield* subAgent.runAsync(context)
   }
@@ -107,12 +107,12 @@ class Own extends Base {
     throw new Error('not supported')
   }
 }
-class OwnLlm extends LlmAgent {
+class CustomLlm extends LlmAgent {
   protected override runAsyncImpl(context: InvocationContext) {
     return super.runAsyncImpl(context)
   }
 }
-class OwnLive extends LlmAgent {
+class CustomLive extends LlmAgent {
   protected override runLiveImpl(context: InvocationContext) {
     return super.runLiveImpl(context)
   }
@@ -121,12 +121,12 @@ class OwnLive extends LlmAgent {
 class Named extends LlmAgent {
   readonly label = 'Payments'
 }
-class OwnFlow extends Workflow {
+class CustomFlow extends Workflow {
   protected override runImpl(...args: Parameters<Workflow['runImpl']>) {
     return super.runImpl(...args)
   }
 }
-class OwnToolNode extends ToolNode {
+class CustomToolNode extends ToolNode {
   protected override runImpl(...args: Parameters<ToolNode['runImpl']>) {
     return super.runImpl(...args)
   }
@@ -136,8 +136,8 @@ function changed(tools: Tools): LlmAgent {
   Reflect.set(agent, 'runAsyncImpl', async function* runNothing() {})
   return agent
 }
-type OwnClass = typeof OwnLoop | typeof OwnSequence | typeof OwnParallel | typeof Own
-const ownRun = (Class: OwnClass, tools: Tools) =>
+type CustomClass = typeof CustomLoop | typeof CustomSequence | typeof CustomParallel | typeof Custom
+const customAgent = (Class: CustomClass, tools: Tools) =>
   new Class({ name: 'own', subAgents: [agentOf('payer', tools), agentOf('mailer')] })
 const routed = (Class: typeof RoutedAgent, tools: Tools) =>
   new Class({ name: 'router', agents: [agentOf('payer', tools)], router: () => 'payer' })
@@ -177,20 +177,30 @@ test.each<Case>([
       subAgents: [agentOf('payer'), agentOf('payer', [payment(true)])],
     }),
   ],
-  ['a loop with a run of its own', ownRun(OwnLoop, [payment(true)])],
-  ['a loop with a run of its own, by a policy', ownRun(OwnLoop, [payment()]), BY_NAME],
-  ['a sequence with a run of its own', ownRun(OwnSequence, [payment(true)])],
-  ['a sequence with a run of its own, by a function', ownRun(OwnSequence, [payment()]), ANY],
-  ['such a sequence with a toolset', ownRun(OwnSequence, [new Toolset()]), BY_NAME],
+  ['a loop that overrides the run', customAgent(CustomLoop, [payment(true)])],
+  ['a loop that overrides the run, by a policy', customAgent(CustomLoop, [payment()]), BY_NAME],
+  ['a sequence that overrides the run', customAgent(CustomSequence, [payment(true)])],
+  [
+    'a sequence that overrides the run, by a function',
+    customAgent(CustomSequence, [payment()]),
+    ANY,
+  ],
+  ['such a sequence with a toolset', customAgent(CustomSequence, [new Toolset()]), BY_NAME],
   ['a node as tool with a gated tool inside', agentOf('root', [flow(payment(true))])],
   ['a NodeTool with a gated agent', agentOf('root', [new NodeTool(flow(loop([payment(true)])))])],
   ['a gated NodeTool', agentOf('root', [new NodeTool(flow(payment()))]), { flow: true }],
   ['a gated node as tool', agentOf('root', [flow(agentOf('inner'))]), { flow: true }],
-  ['a gated tool in an AgentTool in an own loop', ownRun(OwnLoop, [agentTool([payment(true)])])],
-  ['a checked tool in an AgentTool in an own loop', ownRun(OwnLoop, [agentTool([new Checked()])])],
   [
-    'a policy for a tool in an AgentTool in an own sequence',
-    ownRun(OwnSequence, [agentTool([payment()])]),
+    'a gated tool in an AgentTool in a custom loop',
+    customAgent(CustomLoop, [agentTool([payment(true)])]),
+  ],
+  [
+    'a checked tool in an AgentTool in a custom loop',
+    customAgent(CustomLoop, [agentTool([new Checked()])]),
+  ],
+  [
+    'a policy for a tool in an AgentTool in a custom sequence',
+    customAgent(CustomSequence, [agentTool([payment()])]),
     BY_NAME,
   ],
   ['a gated tool in a loop in an AgentTool', agentOf('root', [asTool(loop([payment(true)]))])],
@@ -201,67 +211,80 @@ test.each<Case>([
 })
 
 test.each<Case>([
-  ['parallel steps with a run of its own', ownRun(OwnParallel, [payment(true)])],
-  ['a router with a run of its own', routed(OwnRouted, [payment(true)])],
-  ['an own class', ownRun(Own, [payment(true)])],
-  ['an own class, by a policy', ownRun(Own, [payment()]), BY_NAME],
-  ['an own class, by a function', ownRun(Own, [payment()]), ANY],
-  ['an own class, by a function for a pattern', ownRun(Own, [payment()]), { '*': ANY }],
-  ['an own class with a checked tool', ownRun(Own, [new Checked()])],
-  ['an own class with a toolset', ownRun(Own, [new Toolset()]), { 'pay*': true }],
-  ['an own class with a toolset, by a function', ownRun(Own, [new Toolset()]), ANY],
+  ['parallel steps that override the run', customAgent(CustomParallel, [payment(true)])],
+  ['a router that overrides the run', routed(CustomRouted, [payment(true)])],
+  ['a custom class', customAgent(Custom, [payment(true)])],
+  ['a custom class, by a policy', customAgent(Custom, [payment()]), BY_NAME],
+  ['a custom class, by a function', customAgent(Custom, [payment()]), ANY],
+  ['a custom class, by a function for a pattern', customAgent(Custom, [payment()]), { '*': ANY }],
+  ['a custom class with a checked tool', customAgent(Custom, [new Checked()])],
+  ['a custom class with a toolset', customAgent(Custom, [new Toolset()]), { 'pay*': true }],
+  ['a custom class with a toolset, by a function', customAgent(Custom, [new Toolset()]), ANY],
   [
-    'an own class with a toolset whose prefix is not exempt from all patterns',
-    ownRun(Own, [new Toolset().withPrefix('files')]),
+    'a custom class with a toolset whose prefix is not exempt from all patterns',
+    customAgent(Custom, [new Toolset().withPrefix('files')]),
     { 'files_*': false, 'files_del*': true },
   ],
   [
-    'an own class with a toolset of which a tool is named',
-    ownRun(Own, [new Toolset().withPrefix('files')]),
+    'a custom class with a toolset of which a tool is named',
+    customAgent(Custom, [new Toolset().withPrefix('files')]),
     { 'files_*': false, files_delete: true },
   ],
-  ['an own class, two levels above', ownRun(Own, [asTool(sequence([payment(true)]))])],
-  ['an own class in an AgentTool', agentOf('root', [asTool(ownRun(Own, [payment(true)]))])],
+  ['a custom class, two levels above', customAgent(Custom, [asTool(sequence([payment(true)]))])],
   [
-    'an own class in a sequence',
-    new SequentialAgent({ name: 'steps', subAgents: [ownRun(Own, [payment(true)])] }),
-  ],
-  ['an LlmAgent with a run of its own', new OwnLlm({ name: 'a', model, tools: [payment(true)] })],
-  [
-    'an agent below an LlmAgent with a run of its own',
-    new OwnLlm({ name: 'a', model, subAgents: [agentOf('b', [payment(true)])] }),
+    'a custom class in an AgentTool',
+    agentOf('root', [asTool(customAgent(Custom, [payment(true)]))]),
   ],
   [
-    'an LlmAgent with a live run of its own',
-    new OwnLive({ name: 'a', model, tools: [payment(true)] }),
+    'a custom class in a sequence',
+    new SequentialAgent({ name: 'steps', subAgents: [customAgent(Custom, [payment(true)])] }),
+  ],
+  [
+    'an LlmAgent that overrides the run',
+    new CustomLlm({ name: 'a', model, tools: [payment(true)] }),
+  ],
+  [
+    'an agent below an LlmAgent that overrides the run',
+    new CustomLlm({ name: 'a', model, subAgents: [agentOf('b', [payment(true)])] }),
+  ],
+  [
+    'an LlmAgent that overrides the live run',
+    new CustomLive({ name: 'a', model, tools: [payment(true)] }),
   ],
   ['an LlmAgent whose run was replaced', changed([payment(true)])],
-  ['a node with a run of its own', flow(new OwnLlm({ name: 'a', model, tools: [payment(true)] }))],
-  ['an own class as a node', flow(ownRun(Own, [payment(true)]))],
-  ['a tool node with a run of its own', flow(new OwnToolNode(payment(true)))],
   [
-    'a workflow with a run of its own',
-    new OwnFlow({ name: 'flow', edges: [['START', agentOf('payer', [payment(true)])]] }),
+    'a node that overrides the run',
+    flow(new CustomLlm({ name: 'a', model, tools: [payment(true)] })),
+  ],
+  ['a custom class as a node', flow(customAgent(Custom, [payment(true)]))],
+  ['a tool node that overrides the run', flow(new CustomToolNode(payment(true)))],
+  [
+    'a workflow that overrides the run',
+    new CustomFlow({ name: 'flow', edges: [['START', agentOf('payer', [payment(true)])]] }),
   ],
 ])('[AP1060] refused: %s', (_name, agent, approvals) => {
   const create = () => createBridge({ agent, ...(approvals && { approvals }) })
-  expect(create).toThrow(/needs? approval.* has a run of its own/)
+  expect(create).toThrow(/needs? approval.* overrides ADK's run methods/)
 })
 
 /** A tool that needs no approval and waits for the page. */
 const locate = browserTool({ name: 'locate', description: 'Locates.', parameters: z.object({}) })
 
 test.each<Case>([
-  ['an own class', ownRun(Own, [locate])],
-  ['an own class, by a policy that exempts it from approvals', ownRun(Own, [locate]), ANY_BUT],
-  ['a sequence with a run of its own', ownRun(OwnSequence, [payment(), locate])],
-  ['an LlmAgent with a run of its own', new OwnLlm({ name: 'a', model, tools: [locate] })],
-  ['an AgentTool in an own class', ownRun(Own, [agentTool([locate])])],
-  ['an own class in an AgentTool', agentOf('root', [asTool(ownRun(Own, [locate]))])],
-  ['an own class as a node', flow(ownRun(Own, [locate]))],
+  ['a custom class', customAgent(Custom, [locate])],
+  [
+    'a custom class, by a policy that exempts it from approvals',
+    customAgent(Custom, [locate]),
+    ANY_BUT,
+  ],
+  ['a sequence that overrides the run', customAgent(CustomSequence, [payment(), locate])],
+  ['an LlmAgent that overrides the run', new CustomLlm({ name: 'a', model, tools: [locate] })],
+  ['an AgentTool in a custom class', customAgent(Custom, [agentTool([locate])])],
+  ['a custom class in an AgentTool', agentOf('root', [asTool(customAgent(Custom, [locate]))])],
+  ['a custom class as a node', flow(customAgent(Custom, [locate]))],
 ])('[AP1060] refused with a browser tool: %s', (_name, agent, approvals) => {
   const create = () => createBridge({ agent, ...(approvals && { approvals }) })
-  expect(create).toThrow(/the tool locate runs in the browser, .* has a run of its own/)
+  expect(create).toThrow(/the tool locate runs in the browser, .* overrides ADK's run methods/)
 })
 
 test.each<Case>([
@@ -375,34 +398,41 @@ test.each<Case>([
 })
 
 test.each<Case>([
-  ['an own class', ownRun(Own, [payment(), new Toolset()])],
-  ['an own class without sub-agents', new Own({ name: 'own' })],
-  ['an own class without tools, with a policy that is a function', ownRun(Own, []), ANY],
-  ['an own class whose tool is exempt', ownRun(Own, [payment(true)]), { '*': ANY, pay: false }],
+  ['a custom class', customAgent(Custom, [payment(), new Toolset()])],
+  ['a custom class without sub-agents', new Custom({ name: 'own' })],
+  ['a custom class without tools, with a policy that is a function', customAgent(Custom, []), ANY],
   [
-    'an own class whose toolset is exempt by its prefix',
-    ownRun(Own, [new Toolset().withPrefix('files')]),
+    'a custom class whose tool is exempt',
+    customAgent(Custom, [payment(true)]),
+    { '*': ANY, pay: false },
+  ],
+  [
+    'a custom class whose toolset is exempt by its prefix',
+    customAgent(Custom, [new Toolset().withPrefix('files')]),
     { '*': ANY, 'files_*': false, 'github_issues_*': true },
   ],
   [
-    'an own class beside a gated tool',
+    'a custom class beside a gated tool',
     new LlmAgent({
       name: 'front',
       model,
       tools: [payment(true)],
-      subAgents: [ownRun(Own, [tool('mail', () => ({}))])],
+      subAgents: [customAgent(Custom, [tool('mail', () => ({}))])],
     }),
   ],
-  ['a subclass without a run of its own', new Named({ name: 'a', model, tools: [payment(true)] })],
+  [
+    'a subclass that does not override the run',
+    new Named({ name: 'a', model, tools: [payment(true)] }),
+  ],
   ['a router', routed(RoutedAgent, [payment(true)])],
   [
-    'a subclass without a run of its own, with a browser tool',
+    'a subclass that does not override the run, with a browser tool',
     new Named({ name: 'a', model, tools: [locate] }),
   ],
   ['a sequence with a browser tool', sequence([locate])],
   [
-    'an own class beside a browser tool',
-    new LlmAgent({ name: 'front', model, tools: [locate], subAgents: [ownRun(Own, [])] }),
+    'a custom class beside a browser tool',
+    new LlmAgent({ name: 'front', model, tools: [locate], subAgents: [customAgent(Custom, [])] }),
   ],
 ])('[AP1060] accepted: %s', async (_name, agent, approvals) => {
   await using bridge = createBridge({ agent, ...(approvals && { approvals }) })
@@ -450,9 +480,9 @@ type Make = (model: BaseLlm, tools: NonNullable<Tools>) => BridgeOptions['agent'
 
 const PLACES: readonly [name: string, make: Make][] = [
   [
-    'a sequence with a run of its own',
+    'a sequence that overrides the run',
     (llm, tools) =>
-      new OwnSequence({
+      new CustomSequence({
         name: 'steps',
         subAgents: [
           new LlmAgent({ name: 'payer', model: llm, tools }),
@@ -461,27 +491,27 @@ const PLACES: readonly [name: string, make: Make][] = [
       }),
   ],
   [
-    'an own class',
+    'a custom class',
     (llm, tools) =>
-      new Own({ name: 'own', subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })] }),
+      new Custom({ name: 'own', subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })] }),
   ],
   [
-    'parallel steps with a run of its own',
+    'parallel steps that override the run',
     (llm, tools) =>
-      new OwnParallel({
+      new CustomParallel({
         name: 'own',
         subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })],
       }),
   ],
   [
-    'an LlmAgent with a run of its own',
-    (llm, tools) => new OwnLlm({ name: 'payer', model: llm, tools }),
+    'an LlmAgent that overrides the run',
+    (llm, tools) => new CustomLlm({ name: 'payer', model: llm, tools }),
   ],
   [
-    'an agent that an own class keeps to itself',
+    'an agent that a custom class keeps to itself',
     (llm, tools) => {
       const payer = new LlmAgent({ name: 'payer', model: llm, tools })
-      return new (class extends Own {
+      return new (class extends Custom {
         protected override async *runAsyncImpl(context: InvocationContext) {
           yield* payer.runAsync(context)
         }
@@ -489,9 +519,9 @@ const PLACES: readonly [name: string, make: Make][] = [
     },
   ],
   [
-    'an own class in an AgentTool',
+    'a custom class in an AgentTool',
     (llm, tools) => {
-      const inner = new Own({
+      const inner = new Custom({
         name: 'inner',
         subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })],
       })
@@ -523,9 +553,9 @@ const PLACES: readonly [name: string, make: Make][] = [
     },
   ],
   [
-    'an AgentTool in an own loop',
+    'an AgentTool in a custom loop',
     (llm, tools) =>
-      new OwnLoop({
+      new CustomLoop({
         name: 'loop',
         maxIterations: 1,
         subAgents: [

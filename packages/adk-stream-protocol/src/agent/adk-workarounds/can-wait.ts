@@ -16,7 +16,7 @@ import { canNodeWait } from './workflow-nodes.ts'
 
 /** The reason why an agent cannot wait for an approval. */
 export type ApprovalBlocker =
-  | { readonly kind: 'own-run'; readonly agent: string }
+  | { readonly kind: 'overridden-run'; readonly agent: string }
   | { readonly kind: 'live-steps'; readonly agent: string; readonly step: string }
   | { readonly kind: 'nested-steps'; readonly agent: string; readonly step: string }
   | { readonly kind: 'same-name'; readonly agent: string }
@@ -24,9 +24,9 @@ export type ApprovalBlocker =
   | { readonly kind: 'node-sub-agent'; readonly node: string; readonly agent: string }
   | { readonly kind: 'node-tool'; readonly tool: string }
 
-/** Returns the reason why an agent or a node cannot wait for an approval at all: its class has a run of its own. */
-export function findOwnRun(part: BaseNode): ApprovalBlocker | undefined {
-  return runsAsAdk(part) ? undefined : { kind: 'own-run', agent: part.name }
+/** Returns the reason why an agent or a node cannot wait for an approval at all: its class overrides ADK's run methods. */
+export function findOverriddenRun(part: BaseNode): ApprovalBlocker | undefined {
+  return runsAsAdk(part) ? undefined : { kind: 'overridden-run', agent: part.name }
 }
 
 /**
@@ -38,7 +38,7 @@ export function findApprovalBlocker(
   subAgent: BaseAgent,
   { isLive, isNested }: { readonly isLive: boolean; readonly isNested: boolean },
 ): ApprovalBlocker | undefined {
-  if (!isStepAgent(parent)) return findOwnRun(parent)
+  if (!isStepAgent(parent)) return findOverriddenRun(parent)
   const step = { agent: parent.name, step: subAgent.name }
   const ambiguous = [parent, subAgent].find(isAmbiguous)
   if (ambiguous) return { kind: 'same-name', agent: ambiguous.name }

@@ -40,8 +40,8 @@ const RUN_METHODS = [
 const originals = new WeakMap<object, unknown>()
 
 /**
- * Whether an agent or a node runs as its class of ADK does. A class of the application with a run of its own may do anything after a
- * call that waits, and only that class knows how to continue.
+ * Whether an agent or a node runs as its class of ADK does. A class that overrides ADK's run methods may do anything after a call that
+ * waits, and only that class knows how to continue.
  */
 export function runsAsAdk(part: BaseNode): boolean {
   const Known = KNOWN_CLASSES.find((known) => part instanceof known)
