@@ -1,4 +1,5 @@
 import { isRecord } from '../protocol/guards.ts'
+import { toLatinLetter } from '../shared/look-alikes.ts'
 
 /** Whether a field of an answer asks for a secret, such as a password, a card number or a token. */
 export function isSecretField(name: string, field: unknown): boolean {
@@ -135,17 +136,6 @@ function replaceDigits(text: string): string {
   return toWords(text.replaceAll(/[013457@$]/g, (digit) => DIGITS[digit] ?? digit))
 }
 
-/** Letters of other scripts that look like Latin ones, each followed by the Latin letter. */
-const LOOK_ALIKES = new Map(
-  [
-    'аaеeоoрpсcуyхxіiѕsјjкkмmтtвbнhԁdԛqԝwгr',
-    'αaοoρpνvιiτtκkεeυuωwηn',
-    'ɡgıiɑaᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢz',
-  ].flatMap((pairs) =>
-    (pairs.match(/../gu) ?? []).map(([alike = '', latin = '']) => [alike, latin]),
-  ),
-)
-
 /** Returns a text without invisible characters, accents and letters of other scripts that look like Latin ones. */
 function reveal(text: string): string {
   const visible = text
@@ -154,10 +144,5 @@ function reveal(text: string): string {
     .normalize('NFD')
     .replaceAll(/(?<=\p{Script=Latin})\p{M}+/gu, '')
     .normalize('NFC')
-  return Array.from(visible, (letter) => {
-    const lower = letter.toLowerCase()
-    const latin = LOOK_ALIKES.get(lower)
-    if (latin === undefined) return letter
-    return lower === letter ? latin : latin.toUpperCase()
-  }).join('')
+  return Array.from(visible, toLatinLetter).join('')
 }

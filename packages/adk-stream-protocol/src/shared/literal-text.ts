@@ -1,3 +1,5 @@
+import { looksLatin } from './look-alikes.ts'
+
 /** A piece of visible text, or a mark for characters that a reader would not notice. */
 export interface TextPiece {
   readonly kind: 'text' | 'mark'
@@ -113,9 +115,6 @@ const SCRIPTS = [
 
 const WORDS = /[\p{L}\p{M}\p{N}]+/gu
 
-/** Cyrillic and Greek letters that most fonts draw like Latin ones. */
-const LATIN_SHAPES = /^[АВЕЅІЈКМНОРСТУХаеѕіјорсухԁԛԝһΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]{2,}$/u
-
 /** Returns the script of a letter, or undefined if its script has no look-alike letters. */
 function findScript(letter: string): LookAlikeScript | undefined {
   return SCRIPTS.find(([, letters]) => letters.test(letter))?.[0]
@@ -126,7 +125,7 @@ function isLookAlike(letter: string, word: string): boolean {
   if (script === undefined) return false
   if (script === 'mathematical' || /\p{Script=Latin}/u.test(word)) return true
   const isMixed = /\p{Script=Cyrillic}/u.test(word) && /\p{Script=Greek}/u.test(word)
-  return isMixed || LATIN_SHAPES.test(word)
+  return isMixed || looksLatin(word)
 }
 
 /** Returns the code point of a character, such as `U+202E`. */

@@ -65,6 +65,11 @@ describe.each(Object.entries(WORDS))('%s', (_language, words) => {
 test.each([
   'раsswоrd',
   'ρassword',
+  // Greek and Cyrillic capitals. Their small letters look different.
+  'ΡΙΝ',
+  'ΤΟΚΕΝ',
+  'ΑΡΙ ΚΕΥ',
+  'СVС',
   'p4ssw0rd',
   'P@$$word',
   'p a s s w o r d',
