@@ -31,7 +31,7 @@ test('[LG32] of fifty concurrent decisions over two connections, one is accepted
   await using children = await bundleChildren()
   await using one = await openLedger(children.file('s.db'))
   await using two = await openLedger(children.file('s.db'))
-  for (let round = 0; round < times(6, 20); round += 1) {
+  for (let round = 0; round < times(3, 20); round += 1) {
     const id = `approval-${round}`
     taken(await one.ledger.request({ ...requestOf(callOf(id)), id }))
     const results = await Promise.all(
