@@ -28,7 +28,7 @@ function readTestNames(): string[] {
   return files.flatMap((file) => {
     const source = readFileSync(file, 'utf8')
     const plain = source.matchAll(
-      /\b(?:it|test|longTest)(?:\.skipIf\([^)]*\))?\(\s*(['"`])([\s\S]*?)\1/g,
+      /\b(?:it|test|longTest|posixTest)(?:\.skipIf\([^)]*\))?\(\s*(['"`])([\s\S]*?)\1/g,
     )
     const tables = source.matchAll(/\)\(\s*(['"`])(\[[A-Z]{2}\d[\s\S]*?)\1/g)
     return [...plain, ...tables].map((match) => match[2] ?? '')

@@ -13,6 +13,7 @@ import { callsOf, payOnce } from './support/pay-once.ts'
 import { runServer } from './support/run-server.ts'
 import { bundlePrograms } from '../support/bundle-program.ts'
 import { isLong } from '../support/long-run.ts'
+import { posixTest } from '../support/posix-test.ts'
 
 const pages = readPages()
 
@@ -47,7 +48,7 @@ const servers = [...folders.values()].map((folder) => path.join(folder, 'server.
 const recipe = writeFiles('testing', blocksOf('recipes/testing-your-agent'))
 const programs = bundlePrograms([...servers, path.join(recipe, 'agent.test.ts')])
 
-test.concurrent.each(STARTS)(
+posixTest.concurrent.each(STARTS)(
   '[DO4] the quick start with %s replies, requests approval, pays once when approved, and says so when denied',
   async (name, mountedAt) => {
     const folder = folders.get(name) ?? ''

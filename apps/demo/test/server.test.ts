@@ -12,6 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { oneOf } from '../../../test/support/long-run.ts'
+import { posixTest } from '../../../test/support/posix-test.ts'
 import { DemoInfo } from '../src/demo-info.ts'
 import { choosingRoles, createApprovers } from '../src/server/roles.ts'
 import { type Demo, startDemo } from '../src/server/start-demo.ts'
@@ -175,7 +176,7 @@ test('[DM391] the hash includes every file that the page imports', async () => {
 const SIGNALS = [{ name: 'SIGTERM' }, { name: 'SIGINT' }] as const
 
 // `npm test` sends the other signal to an idle process.
-test.each(oneOf(SIGNALS, 'SIGTERM'))(
+posixTest.each(oneOf(SIGNALS, 'SIGTERM'))(
   '[DM14] $name waits for the end of a reply, and a second signal ends the process at once',
   async ({ name: signal }) => {
     await using data = await temporaryDirectory()
@@ -209,7 +210,7 @@ const RECEIVERS = [
   { name: 'SIGKILL to npm', signal: 'SIGKILL', toGroup: false },
 ] as const
 
-test.skipIf(process.platform === 'win32').each(oneOf(RECEIVERS, 'SIGTERM to npm'))(
+posixTest.each(oneOf(RECEIVERS, 'SIGTERM to npm'))(
   '[DM1140] $name ends the server that npm has started, after its replies',
   async ({ signal, toGroup }) => {
     await using data = await temporaryDirectory()
@@ -271,7 +272,7 @@ test('[DM1140] a command that Windows starts in the place of `exec` has its argu
   expect([printed.trim(), child.exitCode]).toEqual(['a b', 3])
 })
 
-test('[DM14] an idle process ends with code 0', async () => {
+posixTest('[DM14] an idle process ends with code 0', async () => {
   await using data = await temporaryDirectory()
   using main = startMain({ PORT: '0', DATA_DIR: data.path })
   await readUrl(main.stdout)

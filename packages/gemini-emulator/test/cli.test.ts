@@ -6,6 +6,7 @@ import { GoogleGenAI } from '@google/genai'
 import { beforeAll, expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
+import { posixTest } from '../../../test/support/posix-test.ts'
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 import { startEmulator } from '../src/index.ts'
 import { MODEL } from './support/rest-client.ts'
@@ -46,7 +47,7 @@ function run(...args: readonly string[]) {
   }
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
+posixTest.each(['SIGINT', 'SIGTERM'] as const)(
   '[EM58] the command serves a scenario until %s',
   async (signal) => {
     await using folder = await temporaryDirectory()

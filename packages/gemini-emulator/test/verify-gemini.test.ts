@@ -47,7 +47,9 @@ test('[EM1081] without a key, the command says how to use it', async () => {
   const main = fileURLToPath(new URL('verify/main.ts', import.meta.url))
   const env = { PATH: process.env['PATH'] ?? '' }
   const output = await new Promise<string>((resolve) => {
-    execFile('npx', ['tsx', main], { env }, (_error, stdout) => resolve(stdout))
+    execFile(process.execPath, ['--import', 'tsx', main], { env }, (_error, stdout) =>
+      resolve(stdout),
+    )
   })
   expect(output).toContain('GOOGLE_API_KEY=… npm run verify:gemini')
 })

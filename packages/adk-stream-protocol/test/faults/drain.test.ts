@@ -5,6 +5,7 @@ import { scriptResponder } from 'gemini-emulator'
 import { expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 
+import { posixTest } from '../../../../test/support/posix-test.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { SocketClient, toLiveUrl } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
@@ -19,46 +20,49 @@ import { openPaymentServer } from './support/payment-server.ts'
 
 const PATIENCE = { timeout: 120_000, interval: 50 }
 
-test('[TU90] SIGTERM while three approved calls run: all three end, are recorded and reported', async () => {
-  const children = await bundleChildren()
-  await using folder = await makeFolder()
-  await using child = children.start(folder, 'one')
-  const url = await child.serve()
-  const people = ['slow.read', 'slow.left', 'slow.inbox'].map(
-    (chatId) => new Person(url, { chatId }),
-  )
-  const asked = await Promise.all(people.map((person) => person.ask()))
-  const [read, left, inbox] = people.map((person, index) => ({ person, asked: asked[index] }))
-  if (!read?.asked || !left?.asked || !inbox?.asked) throw new Error('Three were asked.')
-  // One client keeps reading, one disconnects, one decides in the inbox.
-  const answer = read.person.answer(read.asked, { approved: true })
-  const leaving = new AbortController()
-  const gone = fetch(`${url}/stream`, {
-    method: 'POST',
-    signal: leaving.signal,
-    headers: { 'content-type': 'application/json', 'x-user': 'hanako' },
-    body: JSON.stringify(answerOf('slow.left', left.asked)),
-  }).then((response) => response.text())
-  await inbox.person.decide(inbox.asked.approvalId, { approved: true })
-  for (const { chatId } of people) await child.waitForLine((line) => line === `running ${chatId}`)
-  leaving.abort()
-  await expect(gone).rejects.toThrow('aborted')
-  const ended = child.terminate()
-  expect((await answer).chunks.map(({ type }) => type)).toContain('tool-output-available')
-  expect(await ended).toBe(0)
+posixTest(
+  '[TU90] SIGTERM while three approved calls run: all three end, are recorded and reported',
+  async () => {
+    const children = await bundleChildren()
+    await using folder = await makeFolder()
+    await using child = children.start(folder, 'one')
+    const url = await child.serve()
+    const people = ['slow.read', 'slow.left', 'slow.inbox'].map(
+      (chatId) => new Person(url, { chatId }),
+    )
+    const asked = await Promise.all(people.map((person) => person.ask()))
+    const [read, left, inbox] = people.map((person, index) => ({ person, asked: asked[index] }))
+    if (!read?.asked || !left?.asked || !inbox?.asked) throw new Error('Three were asked.')
+    // One client keeps reading, one disconnects, one decides in the inbox.
+    const answer = read.person.answer(read.asked, { approved: true })
+    const leaving = new AbortController()
+    const gone = fetch(`${url}/stream`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { 'content-type': 'application/json', 'x-user': 'hanako' },
+      body: JSON.stringify(answerOf('slow.left', left.asked)),
+    }).then((response) => response.text())
+    await inbox.person.decide(inbox.asked.approvalId, { approved: true })
+    for (const { chatId } of people) await child.waitForLine((line) => line === `running ${chatId}`)
+    leaving.abort()
+    await expect(gone).rejects.toThrow('aborted')
+    const ended = child.terminate()
+    expect((await answer).chunks.map(({ type }) => type)).toContain('tool-output-available')
+    expect(await ended).toBe(0)
 
-  expect(readEffects(folder.effects)).toHaveLength(3)
-  await using store = await openSqliteStore({ path: folder.database })
-  await using paymentServer = await openPaymentServer({ store, effects: folder.effects })
-  for (const [index, { chatId }] of people.entries()) {
-    const person = new Person(paymentServer.url, { chatId })
-    const id = asked[index]?.approvalId ?? ''
-    expect((await person.approval(id))?.approval.state).toBe('succeeded')
-    expect(await person.calls()).toMatchObject([
-      { state: 'output-available', output: { paid: 50, to: '花子' } },
-    ])
-  }
-})
+    expect(readEffects(folder.effects)).toHaveLength(3)
+    await using store = await openSqliteStore({ path: folder.database })
+    await using paymentServer = await openPaymentServer({ store, effects: folder.effects })
+    for (const [index, { chatId }] of people.entries()) {
+      const person = new Person(paymentServer.url, { chatId })
+      const id = asked[index]?.approvalId ?? ''
+      expect((await person.approval(id))?.approval.state).toBe('succeeded')
+      expect(await person.calls()).toMatchObject([
+        { state: 'output-available', output: { paid: 50, to: '花子' } },
+      ])
+    }
+  },
+)
 
 function answerOf(
   id: string,

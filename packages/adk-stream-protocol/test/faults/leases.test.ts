@@ -2,10 +2,11 @@ import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import Database from 'libsql'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { oneOf } from '../../../../test/support/long-run.ts'
+import { posixTest } from '../../../../test/support/posix-test.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { LeaseTimes } from '../support/lease-times.ts'
 import { bundleChildren, type Child, type Children } from './support/children.ts'
@@ -118,33 +119,39 @@ async function unblock(chatId: string): Promise<void> {
   await writeFile(`${servers.folder.effects}.${chatId}.go`, '')
 }
 
-test('[LG80] a process keeps its calls when the clock is set forwards and backwards', async () => {
-  const chats = [0, 1, 2, 3].flatMap((n) => [`a.hold.${n}.pay`, `a.hold.${n}.top_up`])
-  const begun = await Promise.all(chats.map((chatId) => beginAtA(chatId, 'inbox')))
-  for (const jump of [60_000, -60_000, 0]) {
-    servers.database.exec(`UPDATE ${JUMP_TABLE} SET ms = ${jump}`)
+posixTest(
+  '[LG80] a process keeps its calls when the clock is set forwards and backwards',
+  async () => {
+    const chats = [0, 1, 2, 3].flatMap((n) => [`a.hold.${n}.pay`, `a.hold.${n}.top_up`])
+    const begun = await Promise.all(chats.map((chatId) => beginAtA(chatId, 'inbox')))
+    for (const jump of [60_000, -60_000, 0]) {
+      servers.database.exec(`UPDATE ${JUMP_TABLE} SET ms = ${jump}`)
+      await servers.leases.passWhileRenewed(LEASE_MS)
+    }
+    servers.a.writeLine('go')
+    for (const [index, chatId] of chats.entries()) {
+      const asked = begun[index]?.asked ?? { approvalId: '', toolCallId: '', messageId: '' }
+      const outcome = () => readOutcome(servers.atB(chatId), asked)
+      await expect.poll(outcome, PATIENCE).toEqual(WHOLE)
+      expect([chatId, readEffects(servers.folder.effects, chatId).length]).toEqual([chatId, 1])
+    }
+  },
+)
+
+posixTest(
+  '[LG81] a process whose event loop is blocked for several leases keeps its calls',
+  async () => {
+    const chatId = 'a.block.pay'
+    const { asked, answer } = await beginAtA(chatId)
     await servers.leases.passWhileRenewed(LEASE_MS)
-  }
-  servers.a.writeLine('go')
-  for (const [index, chatId] of chats.entries()) {
-    const asked = begun[index]?.asked ?? { approvalId: '', toolCallId: '', messageId: '' }
-    const outcome = () => readOutcome(servers.atB(chatId), asked)
-    await expect.poll(outcome, PATIENCE).toEqual(WHOLE)
-    expect([chatId, readEffects(servers.folder.effects, chatId).length]).toEqual([chatId, 1])
-  }
-})
+    await unblock(chatId)
+    expect(await (await answer).text()).toContain('"type":"tool-output-available"')
+    expect(await readOutcome(servers.atB(chatId), asked)).toEqual(WHOLE)
+    expect(readEffects(servers.folder.effects, chatId)).toHaveLength(1)
+  },
+)
 
-test('[LG81] a process whose event loop is blocked for several leases keeps its calls', async () => {
-  const chatId = 'a.block.pay'
-  const { asked, answer } = await beginAtA(chatId)
-  await servers.leases.passWhileRenewed(LEASE_MS)
-  await unblock(chatId)
-  expect(await (await answer).text()).toContain('"type":"tool-output-available"')
-  expect(await readOutcome(servers.atB(chatId), asked)).toEqual(WHOLE)
-  expect(readEffects(servers.folder.effects, chatId)).toHaveLength(1)
-})
-
-test('[LG81] a process whose event loop is blocked for too long loses its calls', async () => {
+posixTest('[LG81] a process whose event loop is blocked for too long loses its calls', async () => {
   const env = { LEASE_MS: '500', MAX_BLOCKED_MS: '1000' }
   await using child = children.start(servers.folder, 'c', env)
   const chatId = 'c.block.pay'
@@ -189,7 +196,7 @@ async function expectLost(answer: Response): Promise<void> {
   expect(body).toContain('"code":"turn-lost"')
 }
 
-test.each(usedDatabases)(
+posixTest.each(usedDatabases)(
   '[AP80] a process that was suspended past its lease reports no success, and writes nothing after another one took over, on $name',
   async ({ name }) => {
     useServersOn(name)
@@ -219,7 +226,7 @@ test.each(usedDatabases)(
   },
 )
 
-test.each(usedDatabases)(
+posixTest.each(usedDatabases)(
   '[AP80] the outcome of an idempotent call of a suspended process is that of the process that took over, on $name',
   async ({ name }) => {
     useServersOn(name)
@@ -247,7 +254,7 @@ test.each(usedDatabases)(
   },
 )
 
-test.each(usedDatabases)(
+posixTest.each(usedDatabases)(
   '[TU80] the reply of a suspended process is not written into a conversation that has continued, on $name',
   async ({ name }) => {
     useServersOn(name)

@@ -9,6 +9,7 @@ import { openPaymentServer } from '../faults/support/payment-server.ts'
 import { Person, readEffects } from '../faults/support/person.ts'
 import { ServerPool } from '../faults/support/server-pool.ts'
 import { times } from '../../../../test/support/long-run.ts'
+import { posixTest } from '../../../../test/support/posix-test.ts'
 import { createRelayDatabase } from '../relay/support/relays.ts'
 import { Stream } from '../relay/support/servers.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
@@ -189,53 +190,56 @@ test('[ST341] [RL1] if the disk is full for the rows of the relay, the reply is 
   }
 })
 
-test('[RL332] replies that run while all servers are replaced one after the other are whole', async () => {
-  const rounds = times(1, 2)
-  await using servers = await pool.borrowTwo()
-  let { one, two } = servers
-  const isWhole: boolean[] = []
-  try {
-    for (let round = 0; round < rounds; round += 1) {
-      const leaving = one
-      const gate = `gate-${randomUUID()}`
-      const begun = await Promise.all(
-        Array.from({ length: 8 }, async (_, index) => {
-          const chatId = `rolling-${randomUUID()}`
-          const stream = Stream.read(
-            await new Person(leaving.url, { chatId }).begin(
-              `[[say Before,]][[wait ${gate}]][[say after.]]`,
-            ),
-          )
-          await stream.until('Before,')
-          // Half of the readers come back at another server.
-          const elsewhere = new Person(two.url, { chatId })
-          if (index % 2 === 0) return { stream, elsewhere }
-          const copy = await Stream.open(elsewhere)
-          stream.leave()
-          return { stream: copy, elsewhere }
-        }),
-      )
-      const next = pool.start()
-      const ended = leaving.child.terminate()
-      leaving.child.writeLine(`release ${gate}`)
-      await Promise.all(begun.map(({ stream }) => stream.done))
-      expect(await ended).toBe(0)
-      for (const { stream, elsewhere } of begun) {
-        expect(stream.text).toBe('Before,after.')
-        const stored = (await elsewhere.messages()).at(-1)
-        expect(textOf(stored)).toBe('Before,after.')
-        isWhole.push(!JSON.stringify(stored?.metadata ?? {}).includes('stopped'))
+posixTest(
+  '[RL332] replies that run while all servers are replaced one after the other are whole',
+  async () => {
+    const rounds = times(1, 2)
+    await using servers = await pool.borrowTwo()
+    let { one, two } = servers
+    const isWhole: boolean[] = []
+    try {
+      for (let round = 0; round < rounds; round += 1) {
+        const leaving = one
+        const gate = `gate-${randomUUID()}`
+        const begun = await Promise.all(
+          Array.from({ length: 8 }, async (_, index) => {
+            const chatId = `rolling-${randomUUID()}`
+            const stream = Stream.read(
+              await new Person(leaving.url, { chatId }).begin(
+                `[[say Before,]][[wait ${gate}]][[say after.]]`,
+              ),
+            )
+            await stream.until('Before,')
+            // Half of the readers come back at another server.
+            const elsewhere = new Person(two.url, { chatId })
+            if (index % 2 === 0) return { stream, elsewhere }
+            const copy = await Stream.open(elsewhere)
+            stream.leave()
+            return { stream: copy, elsewhere }
+          }),
+        )
+        const next = pool.start()
+        const ended = leaving.child.terminate()
+        leaving.child.writeLine(`release ${gate}`)
+        await Promise.all(begun.map(({ stream }) => stream.done))
+        expect(await ended).toBe(0)
+        for (const { stream, elsewhere } of begun) {
+          expect(stream.text).toBe('Before,after.')
+          const stored = (await elsewhere.messages()).at(-1)
+          expect(textOf(stored)).toBe('Before,after.')
+          isWhole.push(!JSON.stringify(stored?.metadata ?? {}).includes('stopped'))
+        }
+        one = two
+        two = await next
       }
-      one = two
-      two = await next
+      expect(isWhole).toEqual(Array(8 * rounds).fill(true))
+      servers.giveBack(one, two)
+    } catch (error) {
+      await Promise.all([one.child.kill(), two.child.kill()])
+      throw error
     }
-    expect(isWhole).toEqual(Array(8 * rounds).fill(true))
-    servers.giveBack(one, two)
-  } catch (error) {
-    await Promise.all([one.child.kill(), two.child.kill()])
-    throw error
-  }
-})
+  },
+)
 
 test('[RL31] text is stored once if its server is killed while PostgreSQL has not yet taken the event of the session', async () => {
   const chatId = `between-${randomUUID()}`

@@ -4,6 +4,7 @@ import { type Emulator, startEmulator } from 'gemini-emulator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { longTest } from '../../../../test/support/long-test.ts'
+import { posixTest } from '../../../../test/support/posix-test.ts'
 import { bundleChildren } from '../faults/support/children.ts'
 import { type Folder, makeFolder } from '../faults/support/folder.ts'
 import { Person, readEffects } from '../faults/support/person.ts'
@@ -109,31 +110,34 @@ longTest(
   },
 )
 
-test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
-  await using servers = await pool.borrowTwo()
-  const { one, two } = servers
-  const chatId = `suspended-${randomUUID()}`
-  const first = await LiveClient.join(one.url, chatId)
-  await first.say('[[say One.]]')
-  const [own] = emulator.live.sessions.slice(-1)
-  one.child.pause()
-  const pausedAt = performance.now()
-  await postgresLeaseTimes(database).expire()
-  await using second = await LiveClient.join(two.url, chatId)
-  expect(await second.say('[[say Two.]]')).toBe('Two.')
-  const frames = own?.received.length
-  // It may miss a suspension of less than a second.
-  await expect.poll(() => performance.now()).toBeGreaterThan(pausedAt + 1_500)
-  one.child.resume()
-  // It closes its connection by itself, and has sent nothing more to the model.
-  await own?.ended
-  expect(own?.received).toHaveLength(frames ?? 0)
-  await first[Symbol.asyncDispose]()
-  expect(await second.say('[[say Three.]]')).toBe('Three.')
-  const texts = (await new Person(two.url, { chatId }).messages()).map(textOf)
-  expect(texts.filter((_, index) => index % 2 === 1)).toEqual(['One.', 'Two.', 'Three.'])
-  servers.giveBack(one, two)
-})
+posixTest(
+  '[LV328] a server that was suspended for longer than its lease gives its live session up',
+  async () => {
+    await using servers = await pool.borrowTwo()
+    const { one, two } = servers
+    const chatId = `suspended-${randomUUID()}`
+    const first = await LiveClient.join(one.url, chatId)
+    await first.say('[[say One.]]')
+    const [own] = emulator.live.sessions.slice(-1)
+    one.child.pause()
+    const pausedAt = performance.now()
+    await postgresLeaseTimes(database).expire()
+    await using second = await LiveClient.join(two.url, chatId)
+    expect(await second.say('[[say Two.]]')).toBe('Two.')
+    const frames = own?.received.length
+    // It may miss a suspension of less than a second.
+    await expect.poll(() => performance.now()).toBeGreaterThan(pausedAt + 1_500)
+    one.child.resume()
+    // It closes its connection by itself, and has sent nothing more to the model.
+    await own?.ended
+    expect(own?.received).toHaveLength(frames ?? 0)
+    await first[Symbol.asyncDispose]()
+    expect(await second.say('[[say Three.]]')).toBe('Three.')
+    const texts = (await new Person(two.url, { chatId }).messages()).map(textOf)
+    expect(texts.filter((_, index) => index % 2 === 1)).toEqual(['One.', 'Two.', 'Three.'])
+    servers.giveBack(one, two)
+  },
+)
 
 longTest(
   '[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once',

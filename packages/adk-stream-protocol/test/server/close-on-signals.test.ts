@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
+import { posixTest } from '../../../../test/support/posix-test.ts'
 
 const program = bundleProgram(new URL('support/closing-process.ts', import.meta.url))
 
@@ -28,7 +29,7 @@ async function start() {
   }
 }
 
-test.skipIf(process.platform === 'win32').each(['SIGTERM', 'SIGINT'] as const)(
+posixTest.each(['SIGTERM', 'SIGINT'] as const)(
   '[OB1141] %s closes the parts in order, and the last response is sent',
   async (signal) => {
     using started = await start()
@@ -46,17 +47,14 @@ test.skipIf(process.platform === 'win32').each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test.skipIf(process.platform === 'win32')(
-  '[OB1141] a later signal ends the process at once with code 1',
-  async () => {
-    using started = await start()
-    const { child, lines, ended } = started
-    child.kill('SIGTERM')
-    await expect.poll(() => lines).toContain('closing')
-    const repeating = setInterval(() => child.kill('SIGTERM'), 200)
-    await ended
-    clearInterval(repeating)
-    expect(child.exitCode).toBe(1)
-    expect(lines).not.toContain('closed')
-  },
-)
+posixTest('[OB1141] a later signal ends the process at once with code 1', async () => {
+  using started = await start()
+  const { child, lines, ended } = started
+  child.kill('SIGTERM')
+  await expect.poll(() => lines).toContain('closing')
+  const repeating = setInterval(() => child.kill('SIGTERM'), 200)
+  await ended
+  clearInterval(repeating)
+  expect(child.exitCode).toBe(1)
+  expect(lines).not.toContain('closed')
+})

@@ -1,7 +1,8 @@
 import { chmod } from 'node:fs/promises'
 
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 
+import { posixTest } from '../../../../test/support/posix-test.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
@@ -18,7 +19,7 @@ async function withoutRights<Result>(run: () => Promise<Result>): Promise<Result
   }
 }
 
-test.for([
+posixTest.for([
   { what: 'the file', file: 0o444, folder: 0o555, says: 'cannot be created or written' },
   { what: 'the folder of the file', file: 0o666, folder: 0o555, says: 'its file and folder' },
   { what: 'the folder of a new file', file: undefined, folder: 0o555, says: 'Check the path' },

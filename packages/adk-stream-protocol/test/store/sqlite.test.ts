@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import Database from 'libsql'
 import { expect, test } from 'vitest'
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
+import { posixTest } from '../../../../test/support/posix-test.ts'
 import { Connection } from '../../src/store/sqlite/connection.ts'
 import { openDatabase } from '../../src/store/sqlite/open-database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
@@ -140,7 +141,7 @@ test('[ST26] a secret is 32 random bytes, created once and kept', async () => {
   expect(await again.secret('a')).toEqual(secret)
 })
 
-test('[ST27] creates the file with its folder, readable by the owner only', async () => {
+posixTest('[ST27] creates the file with its folder, readable by the owner only', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('a/b/日本語 c.db')
   await using store = await openSqliteStore({ path })
