@@ -275,7 +275,7 @@ export interface AuditVerification {
   readonly removed?: AuditHead
   /**
    * The first entry that was changed or is missing. Undefined if the record is intact. `removed`: retention has removed the
-   * entry of the given head, so the head cannot verify the record any more.
+   * entry of the given head, so the head can no longer verify the record.
    */
   readonly fault?: { readonly seq: number; readonly reason: 'changed' | 'missing' | 'removed' }
 }

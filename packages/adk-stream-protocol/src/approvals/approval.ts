@@ -302,7 +302,7 @@ export function findBySecret(
   })
 }
 
-/** Returns the link that a decision uses, `invalid` if it cannot be used any more, or undefined if the decision uses none. */
+/** Returns the link that a decision uses, `invalid` if it can no longer be used, or undefined if the decision uses none. */
 export function findLink(
   { links = [] }: Approval,
   { linkId, by }: { readonly linkId?: string; readonly by: { readonly id: string } },

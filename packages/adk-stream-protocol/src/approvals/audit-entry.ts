@@ -48,7 +48,7 @@ export type AuditEvent =
       readonly as: { readonly id: string; readonly roles: readonly string[] }
       readonly expiresAt: number
     }
-  /** A person opened a link. The browser that opened it before cannot decide any more. */
+  /** A person opened a link. The browser that opened it before can no longer decide. */
   | {
       readonly type: 'link-opened'
       readonly linkId: string

@@ -64,7 +64,7 @@ export function isWaitingFor(approval: Approval, principal: Decider): boolean {
 }
 
 /**
- * Why a principal cannot decide an approval now. `decided`: it is not pending any more. `voted`: they have approved. `later-step`: a step
+ * Why a principal cannot decide an approval now. `decided`: it is no longer pending. `voted`: they have approved. `later-step`: a step
  * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them. `link-used`: a vote
  * by a link counts for them.
  */

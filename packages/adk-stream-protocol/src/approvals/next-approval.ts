@@ -53,7 +53,7 @@ export interface CreateLink {
   readonly expiresMs: number
 }
 
-/** Opens a link: gives it a key that only this browser has. A browser that opened it before cannot decide any more. */
+/** Opens a link: gives it a key that only this browser has. A browser that opened it before can no longer decide. */
 export interface OpenLink {
   readonly token: string
   readonly keyHash: string

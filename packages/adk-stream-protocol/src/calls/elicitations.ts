@@ -45,7 +45,7 @@ const POLL_MS = 1_000
 const REASONS = {
   stopped: 'the call was stopped',
   failed: 'the server could not ask it',
-  unwanted: 'the server that asked does not wait any more',
+  unwanted: 'the server that asked no longer waits',
 } as const
 
 /**
@@ -149,7 +149,7 @@ async function requestAnswer(
   return isRefusal(question) ? undefined : question
 }
 
-/** Waits for the end of a question. Cancels it if the call does not wait any more. */
+/** Waits for the end of a question. Cancels it if the call no longer waits. */
 async function untilEnded(
   asking: AskingCall,
   question: Approval,
@@ -221,7 +221,7 @@ function toResult({ state }: Approval, { mode }: ElicitationRequest): ElicitResu
     : { action: 'accept' }
 }
 
-/** Resolves when a question is not pending any more, or the signal aborts. */
+/** Resolves when a question is no longer pending, or the signal aborts. */
 function untilDecided(ledger: Ledger, question: Approval, signal: AbortSignal): Promise<Approval> {
   return new Promise((resolve) => {
     const finish = (approval: Approval): void => {

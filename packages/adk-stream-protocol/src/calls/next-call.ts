@@ -71,7 +71,7 @@ export type CallEvent =
   /** The result of recording the decision. Undefined if that failed. */
   | { readonly type: 'decided'; readonly result: DecidedCall | Refusal | undefined }
   | { readonly type: 'claimed'; readonly approval: Approval }
-  /** `approval` is the approval as stored. Undefined if it does not exist any more. */
+  /** `approval` is the approval as stored. Undefined if it no longer exists. */
   | { readonly type: 'claim-refused'; readonly approval: Approval | undefined }
   | ({ readonly type: 'ran' } & RunResult)
   /** The conversation contains the pause. */
@@ -83,7 +83,7 @@ export type CallEvent =
   /** The client knows that it has to complete the call. */
   | { readonly type: 'handed-over' }
   | { readonly type: 'output-received'; readonly output: OutputResponse }
-  /** The model does not want the result any more. */
+  /** The model no longer wants the result. */
   | { readonly type: 'cancelled' }
   /** The work on the call threw. */
   | { readonly type: 'failed' }

@@ -44,7 +44,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   'not-voted': [409, 'You have not approved this call, so there is no vote to withdraw.'],
   'reply-outdated': [
     409,
-    'The question that this message answers is not open any more, or another question was asked since. The message was not sent. Look at the chat, and answer again.',
+    'The question that this message answers is no longer open, or another question was asked since. The message was not sent. Look at the chat, and answer again.',
   ],
   'approval-expired': [410, 'The deadline of this approval has passed. The call did not run.'],
   'approval-cancelled': [410, 'This approval was cancelled. The call did not run.'],

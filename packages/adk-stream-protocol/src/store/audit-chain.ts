@@ -212,7 +212,7 @@ class RecordCheck {
 /** Returns a sentence that names the damaged entry. */
 export function describeFault({ seq, reason }: Fault): string {
   if (reason === 'removed')
-    return `Entry ${seq} was removed by retention, so its head cannot be checked any more. Use a newer head.`
+    return `Entry ${seq} was removed by retention, so its head can no longer be checked. Use a newer head.`
   const what =
     reason === 'changed' ? `Entry ${seq} or one before it was changed` : `Entry ${seq} is missing`
   return `${what}. The audit record of approvals is not intact. Compare it with a backup.`

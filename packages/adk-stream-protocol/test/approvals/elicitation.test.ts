@@ -312,7 +312,7 @@ test('[AP507] a question whose process has crashed is cancelled', async () => {
   expect(await page.inbox()).toEqual([])
 })
 
-test('[AP507] a question is cancelled when its server does not wait any more', async () => {
+test('[AP507] a question is cancelled when its server no longer waits', async () => {
   await using files = await serveHttp([{ name: 'ask', _meta: { elicit: CITY, timeout: 1_000 } }])
   await using bridge = await openFiles(files)
   const page = bridge.page()
@@ -320,7 +320,7 @@ test('[AP507] a question is cancelled when its server does not wait any more', a
   await untilDone(page, 'one')
   expect((await page.approval(question.id)).approval).toMatchObject({ state: 'cancelled' })
   const { approval } = await partsOf(page, 'one')
-  const reason = 'the server that asked does not wait any more'
+  const reason = 'the server that asked no longer waits'
   expect(approval).toMatchObject({ data: { state: 'cancelled', reason } })
 })
 

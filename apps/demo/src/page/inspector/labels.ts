@@ -183,10 +183,10 @@ export const en: InspectorLabels = {
     request: 'Request',
     reply: 'Reply',
     loading: 'Loading…',
-    failed: 'The server does not have this call any more.',
+    failed: 'The server no longer has this call.',
     note: 'Kept in the memory of a development server. Secrets and files are left out.',
   },
-  notInChat: 'This is not in the chat any more.',
+  notInChat: 'This is no longer in the chat.',
   error: 'error',
   facts: {
     started: 'Start',

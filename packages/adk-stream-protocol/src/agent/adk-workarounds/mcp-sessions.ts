@@ -7,7 +7,7 @@ import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/sdk/type
 import { isRecord } from '../../protocol/guards.ts'
 import { listNodeAgents } from './workflow-nodes.ts'
 
-/** Asks a person what an MCP server wants to know. The signal aborts when the server does not wait any more, or the call has ended. */
+/** Asks a person what an MCP server wants to know. The signal aborts when the server no longer waits, or the call has ended. */
 type Elicit = (
   params: ElicitRequest['params'],
   signal: AbortSignal,

@@ -280,7 +280,7 @@ export class AdkApi implements Identified {
     return this.#http.read(path, isCreatedLink, { method: 'POST' })
   }
 
-  /** Opens a link. With the returned `key`, this browser decides; one that opened the link before cannot any more. */
+  /** Opens a link. With the returned `key`, this browser decides. One that opened the link before no longer can. */
   openApprovalLink(
     approvalId: string,
     token: string,

@@ -107,7 +107,7 @@ function refuse(id: string, { state }: ShownApproval): SyncEffect {
         )
       : new AdkError(
           'unknown-approval',
-          `The chat does not ask for approval ${id} any more. Load the chat again to see its outcome.`,
+          `The chat no longer asks for approval ${id}. Load the chat again to see its outcome.`,
         )
   return { type: 'report-refusal', ids: [id], error }
 }

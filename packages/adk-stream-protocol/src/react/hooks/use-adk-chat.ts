@@ -86,7 +86,7 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly unconfirmed: ReadonlySet<string>
   /** Votes and answers that wait for the connection, by approval id. Pass it to `MessageList`. Needs a stable `api`. */
   readonly waitingDecisions: WaitingDecisions
-  /** Decisions that the server refused after they had waited for the connection, in chats that are not open any more. */
+  /** Decisions that the server refused after they had waited for the connection, in chats that are no longer open. */
   readonly refusedDecisions: readonly RefusedDecision[]
   /** Removes a decision from `refusedDecisions`. */
   readonly dismissRefused: (approvalId: string) => void

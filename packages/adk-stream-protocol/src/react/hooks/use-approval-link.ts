@@ -31,7 +31,7 @@ type LinkApi = Pick<AdkApi, 'openApprovalLink' | 'readApprovalLink' | 'decideByL
 
 /**
  * Opens a link and decides its approval. The key that this browser receives is kept for this tab only, so that a reload shows the approval
- * again. Pass an empty token after a reload, when the URL has no token any more.
+ * again. Pass an empty token after a reload, when the URL no longer has a token.
  */
 export function useApprovalLink(
   api: LinkApi,

@@ -135,7 +135,7 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
   ]
 }
 
-/** Returns a pending approval and the opened link with this key. Throws if the link cannot be used any more. */
+/** Returns a pending approval and the opened link with this key. Throws if the link can no longer be used. */
 async function findByLink(
   { backend }: LinkRoutesOptions,
   id: string,
