@@ -1,25 +1,35 @@
 import type { Locator } from 'playwright-core'
 import { expect, test } from 'vitest'
 
+import { times } from '../test/support/long-run.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { chatPage } from './support/chat-page.ts'
 import { readMusicAudio, readVoiceAudio } from './support/page-audio.ts'
 import { syllables } from './support/make-wav.ts'
 import { readAccount } from './support/account.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { voiceControls, openWithMicrophone } from './support/talk-page.ts'
+import { voiceControls, openWithMicrophone, readLayoutShift } from './support/talk-page.ts'
 import { findViolations } from './support/axe-violations.ts'
 import { useTestDemo } from './support/use-test-demo.ts'
 
 const testDemo = useTestDemo({ live: { playback: 'real-time' } })
 
 const SILENCE = [{ hertz: 0, ms: 1_000 }]
-/** One second of speech, then a silence long enough that the loop does not repeat during a test. */
-const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 60_000 }]
+const TURNS = times(1, 3)
+const UTTERANCE = [...syllables(440, 1_000), { hertz: 0, ms: 8_000 }]
+/** One second of speech for each turn, then a silence long enough that the loop does not repeat during a test. */
+const SPEECH = [
+  { hertz: 0, ms: 300 },
+  ...Array.from({ length: TURNS }, () => UTTERANCE).flat(),
+  { hertz: 0, ms: 60_000 },
+]
+/** How much a page may move by itself while a person talks. */
+const MAX_LAYOUT_SHIFT = 0.05
 const LONG_REPLY = 'This is a long answer that takes its time. '.repeat(8)
 
-test('[DM17] [DM48] a new chat can start with hands-free speech; both sides are heard and transcribed', async () => {
-  testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
+test('[DM17] [DM48] a new chat can start with hands-free speech; both sides are heard and transcribed, and the page does not move', async () => {
+  for (let turn = 0; turn < TURNS; turn += 1)
+    testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
   const page = await openWithMicrophone(testDemo, SPEECH)
   const { handsFree, end, waitUntilHearing, waitUntilSpeaking, waitUntilListening, waitUntilOff } =
     voiceControls(page)
@@ -29,9 +39,13 @@ test('[DM17] [DM48] a new chat can start with hands-free speech; both sides are 
   await waitUntilSpeaking()
   await takeScreenshot(page, 'talk-live')
   await waitUntilListening()
-  await log.locator('[data-role=user]').getByText('Good morning, Hanako').waitFor()
-  await reply().getByText('Good morning, Hanako.').waitFor()
-  expect(await chatPage(page).replies.count()).toBe(1)
+  await log.locator('[data-role=user]').getByText('Good morning, Hanako').first().waitFor()
+  await reply(TURNS - 1)
+    .getByText('Good morning, Hanako.')
+    .waitFor()
+  await waitUntilListening()
+  expect(await chatPage(page).replies.count()).toBe(TURNS)
+  expect(await readLayoutShift(page)).toBeLessThan(MAX_LAYOUT_SHIFT)
   const { samples } = await readVoiceAudio(page)
   expect(samples).toBeGreaterThan(12_000)
 
@@ -39,7 +53,7 @@ test('[DM17] [DM48] a new chat can start with hands-free speech; both sides are 
   await waitUntilOff()
   await page.reload()
   await reply().getByText('Good morning, Hanako.').waitFor()
-  expect(await log.locator('[data-role=user]').count()).toBe(1)
+  expect(await log.locator('[data-role=user]').count()).toBe(TURNS)
 })
 
 const HOLDS = [
@@ -107,6 +121,8 @@ longTest('[DM48] [VO4] speech interrupts the model', async () => {
 })
 
 test('[DM90] [DM48] [DM680] a payment is approved during speech on a phone, and made once', async () => {
+  for (let turn = 1; turn < TURNS; turn += 1)
+    testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
   testDemo.emulator.live.queueTranscript('Send $30 to Alice')
   const page = await openWithMicrophone(testDemo, SPEECH, { viewport: { width: 390, height: 740 } })
   const { handsFree, end } = voiceControls(page)
@@ -117,6 +133,7 @@ test('[DM90] [DM48] [DM680] a payment is approved during speech on a phone, and 
   await approve.waitFor()
   await takeScreenshot(page, 'talk-approval-live')
   await expect.poll(() => isUncovered(approve)).toBe(true)
+  expect(await readLayoutShift(page)).toBeLessThan(MAX_LAYOUT_SHIFT)
   // The other controls are in the same row as the round button.
   const middleOf = async (part: string) => {
     const box = await page.locator(part).boundingBox()

@@ -28,6 +28,21 @@ export async function openWithMicrophone(
   return page
 }
 
+/** Returns how much the parts of the page have moved by themselves since it was loaded, as the score of the Layout Instability API. */
+export function readLayoutShift(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    interface LayoutShift extends PerformanceEntry {
+      readonly value: number
+      readonly hadRecentInput: boolean
+    }
+    const observer = new PerformanceObserver(() => undefined)
+    observer.observe({ type: 'layout-shift', buffered: true })
+    return (observer.takeRecords() as LayoutShift[])
+      .filter(({ hadRecentInput }) => !hadRecentInput)
+      .reduce((sum, { value }) => sum + value, 0)
+  })
+}
+
 /** Returns the locators of the voice controls, and functions that wait for their states. */
 export function voiceControls(page: Page) {
   const waitForStatus = (text: string) => page.getByRole('status').getByText(text).waitFor()

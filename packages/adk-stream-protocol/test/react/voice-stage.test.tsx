@@ -1,12 +1,21 @@
 import { act, fireEvent, render, screen, within } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
-import { AdkProvider, type Approval, type Decision, ja, VoiceStage } from '../../src/react/index.ts'
+import {
+  AdkProvider,
+  type Approval,
+  type Decision,
+  ja,
+  MessageList,
+  VoiceStage,
+} from '../../src/react/index.ts'
 import type { StageView } from '../../src/react/components/voice-stage.tsx'
 import { TestVoice } from './support/test-voice.ts'
 
 const user = userEvent.setup()
+
+afterEach(() => void vi.unstubAllGlobals())
 
 interface Asked extends Partial<Approval> {
   readonly amount?: number
@@ -176,6 +185,43 @@ describe('an approval whose card is out of view', () => {
     document.body.replaceChildren()
     show(ON, chatWith({ state: 'approved' }).chat)
     expect(pinned()).toBeNull()
+  })
+
+  test('[RE753] is not pinned before the browser has reported that a new card is out of view', () => {
+    const listeners: ((entries: unknown[]) => void)[] = []
+    vi.stubGlobal(
+      'IntersectionObserver',
+      class {
+        constructor(listener: (entries: unknown[]) => void) {
+          listeners.push(listener)
+        }
+        observe(): void {}
+        disconnect(): void {}
+      },
+    )
+    const report = (height: number): void =>
+      listeners.at(-1)?.([
+        {
+          boundingClientRect: { height: 200, bottom: 200 },
+          intersectionRect: { height, bottom: height },
+        },
+      ])
+    const voice = new TestVoice()
+    voice.state = ON
+    const { chat } = chatWith({})
+    // React adds the card and the controls to the page at the same time.
+    render(
+      <>
+        <MessageList {...(chat as object)} messages={(chat as { messages: [] }).messages} />
+        <VoiceStage voice={voice} chat={chat} />
+      </>,
+    )
+    const shown: boolean[] = [pinned() !== null]
+    for (const height of [200, 60, 200]) {
+      act(() => report(height))
+      shown.push(pinned() !== null)
+    }
+    expect(shown).toEqual([false, false, true, false])
   })
 
   test('[RE753] is not pinned while the voice is off', () => {

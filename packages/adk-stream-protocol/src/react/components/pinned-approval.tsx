@@ -102,10 +102,12 @@ const BUTTONS_PX = 64
 /** Returns whether the end of a card, with its buttons, is in view. The element of `pinRef` stays while it has the focus. */
 function useIsInView(approvalId: string, pinRef: RefObject<HTMLElement | null>): boolean {
   // Until the browser has reported where the card is, nothing is pinned, so that the page does not jump.
-  const [isInView, setInView] = useState(() => findCard(approvalId) !== undefined)
+  const [isInView, setInView] = useState(true)
   useEffect(() => {
+    // React may render the card together with this component, so that it can be found only now.
     const card = findCard(approvalId)
-    if (!card || typeof IntersectionObserver === 'undefined') return
+    // oxlint-disable-next-line react/set-state-in-effect
+    if (!card || typeof IntersectionObserver === 'undefined') return setInView(card !== undefined)
     const observer = new IntersectionObserver(
       (entries) => {
         const entry = entries.at(-1)
