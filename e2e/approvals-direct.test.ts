@@ -39,6 +39,33 @@ test('[DM75] a pending approval of the AI SDK is kept after a reload, and the ap
 })
 
 longTest(
+  '[DM49] [DM75] a denied payment does not run while the location waits, which is read after its approval',
+  async () => {
+    const { page, card, account, waitUntilIdle, replies } = await requestApproval(
+      testDemo,
+      'Send $40 to Bob and tell me where I am',
+      {
+        mode,
+        permissions: ['geolocation'],
+        geolocation: { latitude: 35.0116, longitude: 135.7681 },
+      },
+    )
+    const location = card('get_location')
+    await location.getByText('Share your location with the assistant').waitFor()
+    await decide(card('Bob'), 'deny')
+    await card('Bob').getByText('Denied. It will not run.').waitFor()
+    expect(await card('Bob').textContent()).not.toMatch(/Running|Informing/)
+    await takeScreenshot(page, 'approvals-held-direct')
+    await decide(location, 'approve')
+    await waitForOutcome(location)
+    await waitForOutcome(card('Bob'), 'deny')
+    await waitUntilIdle()
+    expect(await replies.locator('.markdown').last().textContent()).toContain('35.01')
+    expect(await account.payments()).toEqual([])
+  },
+)
+
+longTest(
   '[DM75] of two payments one is approved and one denied, and the model receives the reason',
   async () => {
     const text = 'Send $30 to Alice and $40 to Bob'

@@ -98,7 +98,7 @@ async function payOnce(direct: Awaited<ReturnType<typeof openDirect>>): Promise<
   return last
 }
 
-test('[DM44] replies without ADK, with the same tools', async () => {
+test('[DM44] [DM75] replies without ADK, with the same tools', async () => {
   await using direct = await openDirect()
   const { chat } = direct
   await chat.sendMessage({ text: 'What is the weather in Tokyo?' })
@@ -111,12 +111,13 @@ test('[DM44] replies without ADK, with the same tools', async () => {
   expect(textOf(chat)).toContain('Tokyo')
   await chat.sendMessage({ text: '[[think Hm.]][[say Done.]]' })
   expect(chat.messages.at(-1)?.parts.some(({ type }) => type === 'reasoning')).toBe(true)
-  await chat.sendMessage({ text: 'トラック2に変更して' })
-  expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({
-    type: 'tool-change_bgm',
-    state: 'input-available',
-    input: { track: 2 },
-  })
+  await chat.sendMessage({ text: '[[call change_bgm {"track":2}]][[call get_location {}]]' })
+  // The page returns the results: of one at once, of the other after its approval.
+  expect(chat.messages.at(-1)?.parts).toMatchObject([
+    { type: 'step-start' },
+    { type: 'tool-change_bgm', state: 'input-available', input: { track: 2 } },
+    { type: 'tool-get_location', state: 'approval-requested' },
+  ])
   expect(direct.errors).toEqual([])
 })
 

@@ -34,9 +34,10 @@ export function createDirectTools({ weather, wallets, userId }: DirectToolsOptio
         return pay(wallets, request, { userId, key: `direct/${toolCallId}` })
       },
     }),
-    // Without `execute`, the page returns the result. The browser asks for permission.
+    // Without `execute`, the page returns the result.
     get_location: tool({
       description: GetLocation.description,
+      needsApproval: true,
       inputSchema: GetLocation.parameters,
       outputSchema: GetLocation.output,
     }),

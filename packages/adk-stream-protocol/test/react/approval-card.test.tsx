@@ -408,6 +408,30 @@ describe('an approval of the AI SDK alone', () => {
     update(answer(payment({ state: 'output-denied', approval })))
     expect(announced()).toEqual(['Denied. It did not run. Reason: No.'])
   })
+
+  // The AI SDK sends the decisions about the calls of a message together.
+  test.each([
+    ['en', false, 'Denied', 'Denied. It will not run. The assistant is told when the other'],
+    ['en', true, 'Waiting', 'Approved. It runs when the other calls are decided.'],
+    ['ja', false, '拒否', '拒否しました。実行されません。'],
+    ['ja', true, '待機中', '承認しました。ほかの呼び出しも判断されると、実行されます。'],
+  ] as const)(
+    '[RE8] [RE162] in %s, a call that is decided (%s) before another one does not say that it runs',
+    (locale, approved, header, status) => {
+      const decided = payment({
+        state: 'approval-responded',
+        approval: { id: 'approval-1', approved },
+      })
+      const sibling = payment({ toolCallId: 'call-2', approval: { id: 'approval-2' } })
+      const { update } = show(answer(decided, sibling), { locale })
+      const [shown] = document.querySelectorAll('.adk-approval')
+      expect(shown?.querySelector('.adk-tool-state')?.textContent).toContain(header)
+      expect(shown?.querySelector('.adk-ending [role=status]')?.textContent).toContain(status)
+      expect(shown?.textContent).not.toMatch(/Running|Informing|実行しています|伝えています/)
+      update(answer(decided), { locale })
+      expect(shown?.textContent).toMatch(/Running|Informing|実行しています|伝えています/)
+    },
+  )
 })
 
 describe('keys', () => {

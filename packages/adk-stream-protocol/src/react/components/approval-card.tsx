@@ -320,9 +320,12 @@ function RetryPreview({
 
 /** Whether a call waits for a person inside it, or the server has not confirmed the decision, so that nothing runs (RE162). */
 function isWaitingInside(props: ApprovalCardProps): boolean {
-  const { call, waitsFor, refusal, delivery = 'confirmed' } = props
+  const { call, approval, waitsFor, refusal, delivery = 'confirmed' } = props
+  if (call.state !== 'approval-responded') return waitsFor !== undefined
   const isConfirmed = delivery === 'confirmed' && !refusal
-  return waitsFor !== undefined || (call.state === 'approval-responded' && !isConfirmed)
+  return (
+    waitsFor !== undefined || !isConfirmed || (approval.isHeld === true && call.approval.approved)
+  )
 }
 
 /** Whether the person can take back their decision, because it waits for the connection. */
@@ -360,7 +363,7 @@ type Delivery = 'waiting-for-connection' | 'sending' | 'confirmed'
 
 /** Returns the status of an approval as a sentence. Screen readers announce it when it changes. */
 function describeApprovalStatus(
-  { call, approval: { state, reason, outcome }, ...props }: ApprovalStatusProps,
+  { call, approval: { state, reason, outcome, isHeld }, ...props }: ApprovalStatusProps,
   { approval }: AdkLabels,
 ): string {
   const { refusal, delivery, isOverdue, hasVoted } = props
@@ -374,6 +377,8 @@ function describeApprovalStatus(
         return delivery === 'sending'
           ? approval.sending
           : approval.waitingForConnection(call.approval.approved)
+      if (call.state === 'approval-responded' && isHeld)
+        return approval.held(call.approval.approved)
       return call.state === 'approval-responded' && !call.approval.approved
         ? approval.denying
         : approval.running

@@ -96,6 +96,10 @@ export const en: AdkLabels = {
     waitingForOthers: 'You approved this. Waiting for another person.',
     running: 'Approved. Running…',
     denying: 'Denied. Informing the assistant…',
+    held: (approved) =>
+      approved
+        ? 'Approved. It runs when the other calls are decided.'
+        : 'Denied. It will not run. The assistant is told when the other calls are decided.',
     sending: 'Sending your decision…',
     waitingForConnection: (approved) =>
       `Your ${approved ? 'approval' : 'denial'} will be sent when the connection is back. Nothing has run yet.`,

@@ -113,6 +113,10 @@ export const ja: AdkLabels = {
     waitingForOthers: '承認済みです。ほかの人の承認を待っています。',
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
+    held: (approved) =>
+      approved
+        ? '承認しました。ほかの呼び出しも判断されると、実行されます。'
+        : '拒否しました。実行されません。ほかの呼び出しも判断されると、アシスタントに伝わります。',
     sending: '送信しています…',
     waitingForConnection: (approved) =>
       `接続が回復したら、${approved ? '承認' : '拒否'}を送信します。まだ実行されていません。`,

@@ -281,6 +281,8 @@ interface ApprovalLabels {
   readonly waitingForOthers: string
   readonly running: string
   readonly denying: string
+  /** The decision is sent when the other calls of the message are decided. */
+  readonly held: (approved: boolean) => string
   /** The decision was sent, and the server has not confirmed it. */
   readonly sending: string
   /** The decision is sent when the connection is back. */

@@ -16,6 +16,8 @@ export interface Approval extends Omit<
   readonly preview?: ShownPreview | undefined
   /** Whether the person can edit the arguments. False for approvals of a plain AI SDK server and those that need several people. */
   readonly editable: boolean
+  /** Whether the AI SDK sends the person's decision only together with those about the other calls of the message. */
+  readonly isHeld?: boolean
 }
 
 /**
@@ -60,9 +62,11 @@ export interface Decision {
 /** Returns the approvals of a message by `toolCallId`: those of the bridge and those of a plain AI SDK server. */
 export function readApprovals({ parts }: Pick<UIMessage, 'parts'>): ReadonlyMap<string, Approval> {
   const approvals = new Map<string, Approval>()
-  for (const part of parts) {
-    const approval = isCall(part) ? readFromCall(part) : undefined
-    if (isCall(part) && approval) approvals.set(part.toolCallId, approval)
+  const calls = parts.filter(isCall)
+  const isHeld = calls.some(({ state }) => state === 'approval-requested')
+  for (const call of calls) {
+    const approval = readFromCall(call)
+    if (approval) approvals.set(call.toolCallId, isHeld ? { ...approval, isHeld } : approval)
   }
   for (const part of parts) {
     if (part.type !== 'data-approval' || !('data' in part) || !isApprovalData(part.data)) continue
