@@ -91,7 +91,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
     await item.getByLabel('Reason (optional)').fill('too much')
     await item.getByRole('button', { name: 'Deny', exact: true }).click()
     await page.getByText('No approvals are pending.').waitFor()
-    await card('Alice').getByText('Denied. It did not run. Reason: too much').waitFor()
+    await card('Alice').getByText('Denied. Nothing was done. Reason: too much').waitFor()
     await replies.locator('.markdown').last().waitFor()
     await waitUntilIdle()
     expect(await account.history(id)).toEqual(['requested', 'denied'])

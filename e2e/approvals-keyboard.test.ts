@@ -53,7 +53,7 @@ describe('sse', () => {
     await page.keyboard.press('Control+A')
     await page.keyboard.type('later, dear')
     await page.keyboard.press('Enter')
-    await card('Bob').getByText('Denied. It did not run. Reason: later, dear').waitFor()
+    await card('Bob').getByText('Denied. Nothing was done. Reason: later, dear').waitFor()
     await waitUntilIdle()
     expect(await account.payments()).toEqual(['Alice 50'])
     expect(await account.history(denied)).toEqual(['requested', 'denied'])

@@ -48,7 +48,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
     await message.getByText(/has run since this message, so it cannot be replaced/).waitFor()
     await page.getByLabel('Edit the message').fill('Something else')
     await page.keyboard.press('Enter')
-    await page.getByRole('alert').getByText('Send a new message instead.').waitFor()
+    await page.getByRole('alert').getByText('Write a new one.').waitFor()
     await waitForOutcome(card('Alice'))
     await message.getByText(text).waitFor()
     await expect.poll(() => input.inputValue()).toBe('Something else')
@@ -113,7 +113,7 @@ describe.each(testModes('live'))('%s', (mode) => {
     await payment.getByRole('button', { name: 'Deny…' }).click()
     await payment.getByLabel('Reason (optional)').fill('not this month')
     await payment.getByRole('button', { name: 'Deny', exact: true }).click()
-    await payment.getByText('Denied. It did not run. Reason: not this month').waitFor()
+    await payment.getByText('Denied. Nothing was done. Reason: not this month').waitFor()
     await waitUntilIdle()
     expect(await account.payments()).toEqual([])
     expect(await account.history(id)).toEqual(['requested', 'denied'])
@@ -271,7 +271,7 @@ describe.each(testModes('live'))('%s', (mode) => {
       const { url } = testDemo.demo
       const data = { approved: true }
       await page.request.post(`${url}/approvals/${id}`, { data, headers: { origin: url } })
-      await refused.getByText('Approved, but the call failed.').waitFor()
+      await refused.getByText('Approved, but it failed.').waitFor()
       await refused.getByText('Not sent: $450.00 to Cid').waitFor()
       expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
       expect(await refused.locator('.adk-failure').textContent()).toBe(reason)

@@ -150,7 +150,7 @@ describe.each(testModes('live'))('%s', (mode) => {
     await send('Where am I?')
     await tool('get_location').getByRole('button', { name: 'Deny…' }).click()
     await tool('get_location').getByRole('button', { name: 'Deny', exact: true }).click()
-    await tool('get_location').getByText('Denied. It did not run.').waitFor()
+    await tool('get_location').getByText('Denied. Nothing was done.').waitFor()
     await replies.locator('.markdown').last().waitFor()
     await waitUntilIdle()
     expect(await countReads()).toBe(0)

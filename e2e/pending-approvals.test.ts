@@ -111,7 +111,7 @@ describe.each(testModes('live'))('%s', (mode) => {
         .getByRole('timer')
         .getByText(/^0:0[0-4]$/)
         .waitFor()
-      await payment.getByText('Expired: nobody decided in time. It did not run.').waitFor()
+      await payment.getByText('Expired: nobody decided in time. Nothing was done.').waitFor()
       await replies.locator('.markdown').last().waitFor()
       await waitUntilIdle()
       expect(await payment.getByRole('button').count()).toBe(0)

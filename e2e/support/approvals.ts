@@ -14,7 +14,7 @@ export type Choice = 'approve' | 'deny'
 /** The text of a card after the decision. */
 const OUTCOMES: Readonly<Record<Choice, string>> = {
   approve: 'Approved.',
-  deny: 'Denied. It did not run.',
+  deny: 'Denied. Nothing was done.',
 }
 
 /** Sends a message that leads to an approval, and waits until the approval is pending. */

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 
 import { checkPicture, picturesIn } from '../src/page/composer/pictures.ts'
+import { describeCall } from '../src/page/conversation/describe-call.ts'
 import { toMarkdown } from '../src/page/conversation/message-actions.tsx'
+import { en } from '../src/page/i18n/en.ts'
+import { ja } from '../src/page/i18n/ja.ts'
 import { volumeOf } from '../src/page/music/music.ts'
 import { matchShortcut } from '../src/page/shell/shortcuts.ts'
 
@@ -64,4 +67,19 @@ test('[DM69] music is quieter during speech, and silent when it is muted', () =>
   expect(volumeOf({ muted: false, duckedTo: 0.2 })).toBeCloseTo(loud * 0.2)
   expect(volumeOf({ muted: true, duckedTo: 1 })).toBe(0)
   expect(volumeOf({ muted: false, duckedTo: 7 })).toBe(loud)
+})
+
+test.each([
+  ['pending', 'Send $40.00 to Bob', 'Bobに40.00ドルを送金'],
+  ['succeeded', 'Sent $40.00 to Bob', 'Bobに40.00ドルを送金しました'],
+  ['failed', 'Not sent: $40.00 to Bob', '未送金：Bobに40.00ドル'],
+  ['denied', 'Not sent: $40.00 to Bob', '未送金：Bobに40.00ドル'],
+  ['expired', 'Not sent: $40.00 to Bob', '未送金：Bobに40.00ドル'],
+  ['cancelled', 'Not sent: $40.00 to Bob', '未送金：Bobに40.00ドル'],
+])('[DM34] the headline of a payment says what happened: %s', (phase, english, japanese) => {
+  const input = { amount: 40, recipient: 'Bob', currency: 'USD' }
+  const headlines = [en, ja].map(({ calls }) =>
+    describeCall('process_payment', input, { phase, labels: calls }),
+  )
+  expect(headlines).toEqual([english, japanese])
 })

@@ -246,13 +246,13 @@ describe('the outcome', () => {
   })
 
   test.each([
-    { state: 'expired', says: 'Expired: nobody decided in time. It did not run.' },
-    { state: 'cancelled', says: 'Cancelled. It did not run. Reason: The chat was deleted.' },
+    { state: 'expired', says: 'Expired: nobody decided in time. Nothing was done.' },
+    { state: 'cancelled', says: 'Cancelled. Nothing was done. Reason: The chat was deleted.' },
     {
       state: 'unknown',
       says: 'Unknown: it may or may not have run. Check before you try again.',
     },
-    { state: 'denied', says: 'Denied. It did not run. Reason: The chat was deleted.' },
+    { state: 'denied', says: 'Denied. Nothing was done. Reason: The chat was deleted.' },
   ] as const)('[RE13] $state is said so, and can no longer be decided', ({ state, says }) => {
     show(
       answer(
@@ -277,7 +277,7 @@ describe('the outcome', () => {
         approvalPart({ state: 'approved' }),
       ),
     )
-    expect(announced()).toEqual(['Approved, but the call failed.'])
+    expect(announced()).toEqual(['Approved, but it failed.'])
     expect(card().dataset['failed']).toBe('true')
     expect(card().querySelector('.adk-tool-state')?.textContent).toBe('Failed')
     expect(card().querySelector('.adk-failure')?.textContent).toBe(reason)
@@ -406,15 +406,15 @@ describe('an approval of the AI SDK alone', () => {
     expect(decided).toEqual([['approval-1', { approved: true }]])
     const approval = { id: 'approval-1', approved: false as const, reason: 'No.' }
     update(answer(payment({ state: 'output-denied', approval })))
-    expect(announced()).toEqual(['Denied. It did not run. Reason: No.'])
+    expect(announced()).toEqual(['Denied. Nothing was done. Reason: No.'])
   })
 
   // The AI SDK sends the decisions about the calls of a message together.
   test.each([
-    ['en', false, 'Denied', 'Denied. It will not run. The assistant is told when the other'],
-    ['en', true, 'Waiting', 'Approved. It runs when the other calls are decided.'],
+    ['en', false, 'Denied', 'Denied. It will not be done. The assistant is told when everything'],
+    ['en', true, 'Waiting', 'Approved. It starts when everything else is decided.'],
     ['ja', false, '拒否', '拒否しました。実行されません。'],
-    ['ja', true, '待機中', '承認しました。ほかの呼び出しも判断されると、実行されます。'],
+    ['ja', true, '待機中', '承認しました。残りもすべて判断されると、実行されます。'],
   ] as const)(
     '[RE8] [RE162] in %s, a call that is decided (%s) before another one does not say that it runs',
     (locale, approved, header, status) => {

@@ -401,7 +401,7 @@ describe('receipts', () => {
     update(done({ outcome: 'failed' }))
     expect(headline()).toBe('It is failed.')
     expect(card().dataset['failed']).toBe('true')
-    expect(card().textContent).toContain('Approved, but the call failed.')
+    expect(card().textContent).toContain('Approved, but it failed.')
     update(done({ outcome: 'succeeded' }, { success: false, error: 'Was paid before.' }))
     expect(headline()).toBe('It is succeeded.')
     update(done({}, { success: false, error: 'No money.' }))

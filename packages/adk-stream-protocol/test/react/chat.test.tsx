@@ -226,7 +226,7 @@ describe.each(waysOfVersion)('over %s', (way) => {
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show({ api: browser.api })
     page.say(PAY)
-    await page.until('Expired: nobody decided in time. It did not run.')
+    await page.until('Expired: nobody decided in time. Nothing was done.')
     expect(testBridge.wallet.payments).toEqual([])
   })
 

@@ -269,6 +269,12 @@ describe('labels', () => {
 })
 
 describe('problems', () => {
+  test('[RE10] a message that cannot be replaced says why, and what to do', () => {
+    const problem = { kind: 'refused', code: 'already-acted', message: 'Rejected.' } as const
+    const { container } = render(<ProblemCard problem={problem} onRecover={vi.fn()} />)
+    expect(container.textContent).toContain('something was approved after it. Write a new one.')
+  })
+
   test('[RE10] a rate limit counts down, and only then can be tried again', async () => {
     vi.useFakeTimers()
     const onRecover = vi.fn()

@@ -250,7 +250,7 @@ test('[RE692] [RE633] an approval of high severity does not wait for the connect
   await user.type(inList().getByLabelText('Reason (optional)'), 'no{Enter}')
   await inList().findByText('Your denial is waiting for the connection. Not sent yet. Reason: no')
   switchNetwork(browser, true)
-  await page.until('Denied. It did not run.')
+  await page.until('Denied. Nothing was done.')
   expect(testBridge.wallet.payments).toEqual([])
   list.unmount()
 })

@@ -12,7 +12,7 @@ export function describeCall(
   const { descriptions, language } = labels
   if (toolName === 'get_location') {
     if (phase === 'succeeded') return descriptions.located
-    return phase === 'failed' ? descriptions.notLocated : descriptions.location
+    return isNotDone(phase) ? descriptions.notLocated : descriptions.location
   }
   if (toolName === 'notes_delete') {
     const notes = Notes.safeParse(input).data?.titles.length
@@ -32,8 +32,13 @@ export function describeCall(
   const { amount, currency, recipient } = payment.data
   const money = formatMoney(amount, currency, language)
   if (phase === 'succeeded') return descriptions.paid(money, recipient)
-  if (phase === 'failed') return descriptions.notPaid(money, recipient)
+  if (isNotDone(phase)) return descriptions.notPaid(money, recipient)
   return descriptions.payment(money, recipient)
+}
+
+/** Whether a call has ended and had no effect. */
+function isNotDone(phase: string): boolean {
+  return ['failed', 'denied', 'expired', 'cancelled'].includes(phase)
 }
 
 const Notes = z.object({ titles: z.array(z.unknown()) })

@@ -98,8 +98,8 @@ export const en: AdkLabels = {
     denying: 'Denied. Informing the assistant…',
     held: (approved) =>
       approved
-        ? 'Approved. It runs when the other calls are decided.'
-        : 'Denied. It will not run. The assistant is told when the other calls are decided.',
+        ? 'Approved. It starts when everything else is decided.'
+        : 'Denied. It will not be done. The assistant is told when everything is decided.',
     sending: 'Sending your decision…',
     waitingForConnection: (approved) =>
       `Your ${approved ? 'approval' : 'denial'} will be sent when the connection is back. Nothing has run yet.`,
@@ -109,7 +109,7 @@ export const en: AdkLabels = {
         : `Your ${given} is waiting for the connection. Not sent yet.`,
     cancelDecision: 'Take back',
     maybeSent: 'The decision may have been sent already. Wait for the connection.',
-    failed: 'Approved, but the call failed.',
+    failed: 'Approved, but it failed.',
     lookAlike: ({ word, letters }) =>
       `“${word}” has look-alike letters: ${letters.map(({ letter, script }) => `${letter} is ${script}`).join(', ')}.`,
     deceptive:
@@ -214,9 +214,9 @@ export const en: AdkLabels = {
     states: { denied: 'Denied', expired: 'Expired', cancelled: 'Cancelled', unknown: 'Unknown' },
     outcomes: {
       approved: 'Approved.',
-      denied: 'Denied. It did not run.',
-      expired: 'Expired: nobody decided in time. It did not run.',
-      cancelled: 'Cancelled. It did not run.',
+      denied: 'Denied. Nothing was done.',
+      expired: 'Expired: nobody decided in time. Nothing was done.',
+      cancelled: 'Cancelled. Nothing was done.',
       unknown: 'Unknown: it may or may not have run. Check before you try again.',
     },
     withReason: (outcome, reason) => `${outcome} Reason: ${reason}`,
@@ -426,7 +426,10 @@ export const en: AdkLabels = {
       text: 'Sign in again in another tab, then try again here. Reloading this page discards an unsent message.',
     },
     refused: 'The message was not accepted',
-    refusals: {},
+    refusals: {
+      'already-acted':
+        'You cannot change this message any more, because something was approved after it. Write a new one.',
+    },
     retry: 'Try again',
     reconnect: 'Reconnect',
     reload: 'Reload the page',
