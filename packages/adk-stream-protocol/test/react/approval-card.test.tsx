@@ -28,6 +28,8 @@ function show(message: AdkUIMessage, more: Settings = {}) {
         onDecide={(id, decision) => void decided.push([id, decision])}
         {...(other.refusals && { refusals: other.refusals })}
         {...(other.votes && { votes: other.votes })}
+        {...(other.details && { details: other.details })}
+        onRefresh={other.onRefresh}
         {...(other.unconfirmed && { unconfirmed: other.unconfirmed })}
         isConnected={other.isConnected ?? true}
       />
@@ -396,6 +398,35 @@ describe('an approval that a message decided', () => {
     update(answer(parts[0], approvalPart({ state: 'approved' })))
     expect(document.querySelector('.adk-understood')).toBeNull()
   })
+})
+
+test('[RE367] [RE368] a form that was opened before its schema has arrived gets the fields of the schema, and keeps what was typed', async () => {
+  const onRefresh = vi.fn()
+  const message = answer(payment({ input: { amount: 50, currency: 'USD' } }), approvalPart())
+  const { update, decided } = show(message, { onRefresh })
+  await user.click(button('Edit…'))
+  // The schema may have been lost with the response of the server.
+  expect(onRefresh).toHaveBeenCalledExactlyOnceWith('approval-1')
+  await user.clear(screen.getByLabelText('amount'))
+  await user.type(screen.getByLabelText('amount'), '70')
+  expect(screen.getByLabelText('currency').tagName).toBe('INPUT')
+  const properties = {
+    amount: { type: 'number', minimum: 1, maximum: 60 },
+    currency: { enum: ['USD', 'EUR'] },
+  }
+  const argsSchema = { type: 'object', properties, required: ['amount', 'currency'] }
+  update(message, { onRefresh, details: new Map([['approval-1', { argsSchema }]]) })
+  expect(screen.getByLabelText('currency').tagName).toBe('SELECT')
+  const amount = screen.getByLabelText<HTMLInputElement>('amount')
+  expect([amount.value, document.activeElement === amount]).toEqual(['70', true])
+  await user.keyboard('{Enter}')
+  expect(screen.getByRole('alert').textContent).toContain('60')
+  expect(decided).toEqual([])
+  await user.clear(amount)
+  await user.type(amount, '55{Enter}')
+  expect(decided).toEqual([
+    ['approval-1', { approved: true, args: { amount: 55, currency: 'USD' } }],
+  ])
 })
 
 describe('an approval of the AI SDK alone', () => {

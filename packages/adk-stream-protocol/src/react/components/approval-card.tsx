@@ -157,7 +157,11 @@ export function ApprovalCard(props: ApprovalCardProps) {
       <ApprovalDecision
         {...{ approval: { ...approval, preview }, args, votes, refusal, draft, edit }}
         description={isDescribed ? quoteValues(description, ran, labels.approval.quote) : undefined}
-        onDraft={setDraft}
+        onDraft={(next) => {
+          setDraft(next)
+          // The response with the schema may have been lost.
+          if (next.isEditing && !draft.isEditing && !props.argsSchema) props.onRefresh?.()
+        }}
         onDecide={decide}
         onRefresh={props.onRefresh}
         state={pending ? 'open' : 'closed'}

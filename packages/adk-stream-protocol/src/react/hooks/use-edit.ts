@@ -4,7 +4,7 @@ import type { EditPreview } from '../../protocol/server-views.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
 import { useAdkLabels, useAdkSettings } from '../provider.tsx'
 import type { Arguments } from '../reading/call.ts'
-import { type Field, limitToAvailable, toFields } from '../reading/form-fields.ts'
+import { type Field, keepValues, limitToAvailable, toFields } from '../reading/form-fields.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
 import { readFields } from '../reading/read-fields.ts'
 
@@ -42,7 +42,8 @@ export function useEdit(options: EditOptions): Edit | undefined {
   const { args: requested, schema, preview, draft } = options
   const { locale } = useAdkLabels()
   const original = draft.isEditing ? toFields(requested, schema, locale) : []
-  const fields = limitToAvailable(draft.fields ?? original, requested, preview?.amount)
+  const typed = keepValues(original, draft.fields)
+  const fields = limitToAvailable(typed, requested, preview?.amount)
   const read = readFields(fields, locale)
   const changed = new Map(
     original.flatMap(({ name, value }) => {

@@ -68,6 +68,18 @@ export function toFields(args: Arguments, schema?: Schema, locale = 'en'): Field
   })
 }
 
+/** Returns the fields with the values that were typed before. Their schema may have arrived later. */
+export function keepValues(
+  fields: readonly Field[],
+  typed: readonly Field[] = [],
+): readonly Field[] {
+  return fields.map((field): Field => {
+    const value = typed.find(({ name }) => name === field.name)?.value
+    if (field.kind === 'boolean') return typeof value === 'boolean' ? { ...field, value } : field
+    return typeof value === 'string' ? { ...field, value } : field
+  })
+}
+
 /**
  * Limits the field of a preview's amount to what is available, and to the decimals of its currency. The field is the only number that has
  * the value of the amount.
