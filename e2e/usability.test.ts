@@ -178,6 +178,35 @@ describe('accessibility', () => {
     await takeScreenshot(page, 'two-approvals')
   })
 
+  test('[RE1170] from right to left, nothing overflows on a phone and on a desktop', async () => {
+    const { page, card } = await requestApproval(testDemo, 'Send $50 to Alice', {
+      viewport: { width: 390, height: 740 },
+    })
+    await page.evaluate(() => document.documentElement.setAttribute('dir', 'rtl'))
+    const overflowing = () =>
+      page.evaluate(() => {
+        const selector = '.main-area *, .panel *, :popover-open *'
+        return [...document.querySelectorAll<HTMLElement>(selector)]
+          .filter(
+            (part) => part.checkVisibility() && !part.closest('.visually-hidden, .adk-hidden'),
+          )
+          .filter((part) => {
+            const { left, right } = part.getBoundingClientRect()
+            return left < -1 || right > window.innerWidth + 1
+          })
+          .map(({ tagName, className }) => `${tagName}.${className}`)
+      })
+    await card('Alice').getByRole('button', { name: 'Edit…' }).click()
+    expect(await overflowing()).toEqual([])
+    await takeScreenshot(page, 'rtl-phone')
+    await page.setViewportSize({ width: 1280, height: 720 })
+    await page.getByRole('button', { name: 'Show inspector' }).click()
+    await page.locator('.chat-turn').first().waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
+    expect(await overflowing()).toEqual([])
+    await takeScreenshot(page, 'rtl')
+  })
+
   test('[DM375] at 400 % zoom, the conversation has most of the height', async () => {
     const page = await testDemo.openPage({ viewport: { width: 320, height: 225 } })
     await sendAndWait(page, '[[say One.]]')

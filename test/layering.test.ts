@@ -34,6 +34,22 @@ const ANYWHERE: Readonly<Record<string, readonly string[]>> = {
   react: ['react', '@ai-sdk/react', 'ai'],
 }
 
+const STYLES = [
+  'packages/adk-stream-protocol/src/react/styles.css',
+  ...readdirSync(path.join(ROOT, 'apps/demo/src/page/styles')).map(
+    (file) => `apps/demo/src/page/styles/${file}`,
+  ),
+]
+
+/** A property or value that names the left or right side, such as `margin-left`, `left` or `text-align: right`. */
+const PHYSICAL =
+  /^\s*(?:[a-z-]+-)?(?:left|right)(?:-[a-z]+)?\s*:|^\s*(?:text-align|float|clear)\s*:\s*(?:left|right)/
+
+test.each(STYLES)('[RE1170] %s names no physical side', (file) => {
+  const lines = readFileSync(path.join(ROOT, file), 'utf8').split('\n')
+  expect(lines.filter((line) => PHYSICAL.test(line))).toEqual([])
+})
+
 function sources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
     /\.tsx?$/.test(file),
