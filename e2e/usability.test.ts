@@ -198,6 +198,9 @@ describe('accessibility', () => {
       })
     await card('Alice').getByRole('button', { name: 'Edit…' }).click()
     expect(await overflowing()).toEqual([])
+    // The arrow points from the balance before to the one after.
+    const arrow = card('Alice').locator('.adk-arrow')
+    expect(await arrow.evaluate((found) => getComputedStyle(found).transform)).toContain('-1')
     await takeScreenshot(page, 'rtl-phone')
     await page.setViewportSize({ width: 1280, height: 720 })
     await page.getByRole('button', { name: 'Show inspector' }).click()

@@ -214,7 +214,9 @@ function Transition({ before, after }: { readonly before: string; readonly after
   return (
     <>
       <LiteralText in="span" className="adk-before" text={before} />{' '}
-      <span aria-hidden="true">→</span>
+      <span className="adk-arrow" aria-hidden="true">
+        →
+      </span>
       <span className="adk-hidden">{approval.becomes}</span>{' '}
       <LiteralText in="strong" text={after} />
     </>
