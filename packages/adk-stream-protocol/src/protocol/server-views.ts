@@ -210,8 +210,10 @@ const isApprovalRecord: Guard<ApprovalRecord> = isObjectOf<Pick<ApprovalRecord, 
  * @inline
  */
 export type ChatEvent =
-  /** A turn has started or resumed. Resume the chat to read it. */
-  | { readonly type: 'turn'; readonly messageId: string }
+  /** A turn has started or resumed. Resume the chat to read it. `turn` is the id of the turn; earlier versions send none. */
+  | { readonly type: 'turn'; readonly messageId: string; readonly turn?: string | undefined }
+  /** What is stored has changed, and no turn is running. `position` is the position of the chat. */
+  | { readonly type: 'stored'; readonly position: string }
   | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }
 
 interface ChatChanged {
@@ -231,6 +233,15 @@ interface TurnStarted {
   readonly type: 'turn'
   readonly chatId: string
   readonly messageId: string
+  /** The id of the turn. Absent in events of earlier versions. */
+  readonly turn?: string | undefined
+}
+
+interface ChatStored {
+  readonly type: 'stored'
+  readonly chatId: string
+  /** The position of the chat. */
+  readonly position: string
 }
 
 /**
@@ -240,8 +251,8 @@ interface TurnStarted {
  */
 export type ListEvent = ChatChanged | ApprovalChanged
 
-/** An event of `GET /events`: a list has changed, or a turn has started in a chat of the reader. */
-export type FeedEvent = ListEvent | TurnStarted
+/** An event of `GET /events`: a list has changed, or a turn has started or something was stored in a chat of the reader. */
+export type FeedEvent = ListEvent | TurnStarted | ChatStored
 
 const isListEvent: Guard<ListEvent> = isEither(
   isObjectOf<ChatChanged>({ type: isOneOf('chat'), chatId: isString }),
@@ -255,7 +266,15 @@ const isListEvent: Guard<ListEvent> = isEither(
 
 export const isFeedEvent: Guard<FeedEvent> = isEither(
   isListEvent,
-  isObjectOf<TurnStarted>({ type: isOneOf('turn'), chatId: isString, messageId: isString }),
+  isEither(
+    isObjectOf<TurnStarted>({
+      type: isOneOf('turn'),
+      chatId: isString,
+      messageId: isString,
+      turn: optional(isString),
+    }),
+    isObjectOf<ChatStored>({ type: isOneOf('stored'), chatId: isString, position: isString }),
+  ),
 )
 
 /** The fields of a message that a page relies on. */
@@ -291,7 +310,15 @@ function isPart(part: unknown): part is StoredPart {
 export const isStoredChat = isObjectOf<{
   readonly messages: StoredMessage[]
   readonly running: boolean
-}>({ messages: isArrayOf(isStoredMessage), running: isBoolean })
+  readonly position?: string | undefined
+  readonly after?: string | undefined
+}>({
+  messages: isArrayOf(isStoredMessage),
+  running: isBoolean,
+  // Absent in responses of earlier versions.
+  position: optional(isString),
+  after: optional(isString),
+})
 
 /** A chat in the list of `GET /chats`. */
 export interface ChatSummary {

@@ -10,6 +10,7 @@ import { assistant, tool } from '../support/agents.ts'
 import { type ChatPart, toolParts } from '../support/chat-probe.ts'
 import type { ApprovingChat, ApprovingClient } from './support/approving-chat.ts'
 import { approvalOf, approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { expectPositions } from './support/expect-positions.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { agentOf } from './support/nested-agents.ts'
 import type { Page } from './support/page.ts'
@@ -273,7 +274,7 @@ function toActions({ kind, separate, before }: PlannedCall, number: number): Act
 const CLIENTS = [...approvingClients, liveClient, ...ourClients]
 
 describe.each(CLIENTS)('$name', (client) => {
-  test('[AP1004] calls of any kind, streamed and decided in any way, end as decided, and the chat goes on', async () => {
+  test('[AP1004] [PO1] calls of any kind, streamed and decided in any way, end as decided, and the chat goes on', async () => {
     const property = fc.asyncProperty(plans, async (plan) => {
       const random = new RandomChat(plan)
       await using testBridge = await TestBridge.open({
@@ -305,6 +306,7 @@ describe.each(CLIENTS)('$name', (client) => {
       await chat.send('Next.')
       expect(chat.text).toBe('Next.')
       await expectRecord(page, chat)
+      expect(await expectPositions(testBridge)).toBeGreaterThan(0)
       expect([...random.violations, ...testBridge.errors]).toEqual([])
     })
     // `npm test` has the same plans in each run.

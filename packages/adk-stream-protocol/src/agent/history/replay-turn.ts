@@ -14,6 +14,7 @@ import type { Call, Translation } from '../translate/translation.ts'
 import { isOpenElicitation } from '../translate/translation.ts'
 import { readUserContent } from '../user-message.ts'
 import { isUserMessage, readNotes } from './event-notes.ts'
+import { countEventsAt, positionOf } from './position.ts'
 
 /** A turn as the ADK session stores it. */
 export interface StoredTurn {
@@ -280,17 +281,65 @@ export interface ReadConversationOptions extends TranslationOptions {
   readonly unfinished: string | undefined
   /** Whether calls of a message are running although it is not being streamed. Default: none are. */
   readonly hasRunningCalls?: (messageId: string) => boolean
+  /** The position up to which the client has the conversation. Default: it has nothing. */
+  readonly after?: string | undefined
+}
+
+/** A conversation as messages. */
+export interface Conversation {
+  readonly messages: Message[]
+  /** The position up to which `messages` are complete: before the message that is being streamed. */
+  readonly position: string
+  /** The position after which `messages` have changed. Undefined if they are the whole conversation. */
+  readonly after?: string
 }
 
 /**
  * Returns the conversation of an ADK session as messages. It uses the same translation as streaming, and folds the
- * chunks (CV1).
+ * chunks (CV1). PO1: after a position, translates only the messages that may have changed since.
  */
 export function readConversation(
   events: readonly Event[],
   options: ReadConversationOptions,
-): Message[] {
-  return splitTurns(events).flatMap((turn) => readTurn(turn, options))
+): Conversation {
+  const { after, unfinished, hasRunningCalls } = options
+  const turns = splitTurns(events)
+  const streamed = turns.find(({ messageId }) => messageId === unfinished)
+  const position = positionOf(events, streamed && events.indexOf(streamed.firstEvent))
+  const count = after === undefined ? undefined : countEventsAt(events, after)
+  if (after === undefined || count === undefined)
+    return { messages: turns.flatMap((turn) => readTurn(turn, options)), position }
+  const added = new Set(events.slice(count))
+  const mayDiffer = (turn: StoredTurn): boolean =>
+    added.has(turn.events.at(-1) ?? turn.firstEvent) ||
+    hasOpenCalls(turn) ||
+    hasRunningCalls?.(turn.messageId) === true
+  const changed = turns.filter(mayDiffer)
+  return { messages: changed.flatMap((turn) => readTurn(turn, options)), position, after }
+}
+
+/** Whether a call of a turn has no result. Its approval may be decided, or the call may run, without an event that says so. */
+function hasOpenCalls({ events }: StoredTurn): boolean {
+  const open = new Set<string>()
+  for (const event of events) {
+    const { nested, paused = [], elicited = [], input } = readNotes(event)
+    const questions = [...paused.flatMap(({ asked }) => asked), ...elicited]
+    for (const { toolCallId } of questions) open.add(toolCallId)
+    if (input) open.delete(input.toolCallId)
+    noteResults(open, event)
+    if (nested) noteResults(open, nested.event)
+  }
+  return open.size > 0
+}
+
+/** Adds the calls of an event to the open ones, and removes those that have their result in it. */
+function noteResults(open: Set<string>, event: Event): void {
+  const { pending = [] } = readNotes(event)
+  for (const { functionCall, functionResponse } of event.content?.parts ?? []) {
+    if (functionCall?.id !== undefined) open.add(functionCall.id)
+    const id = functionResponse?.id
+    if (id !== undefined && !pending.includes(id)) open.delete(id)
+  }
 }
 
 function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[] {

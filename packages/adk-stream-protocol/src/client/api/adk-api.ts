@@ -96,6 +96,20 @@ export interface TimelinePaging {
 export interface LoadedChat {
   readonly messages: AdkUIMessage[]
   readonly running: boolean
+  /** The position up to which `messages` are complete. Absent in responses of earlier servers. */
+  readonly position?: string | undefined
+  /** The position after which `messages` have changed. Absent if they are the whole conversation. */
+  readonly after?: string | undefined
+}
+
+/**
+ * Which messages to load.
+ *
+ * @inline
+ */
+export interface LoadOptions {
+  /** The position up to which the page has the messages. Loads only those that may have changed since. Default: loads all. */
+  readonly after?: string | undefined
 }
 
 /** Creates the API of the bridge: the list of chats, the pending approvals, and the feeds that report changes of both. */
@@ -143,10 +157,13 @@ export class AdkApi implements Identified {
     await this.#http.send(chatPath(chatId), { method: 'DELETE' })
   }
 
-  async loadChat(chatId: string): Promise<LoadedChat> {
-    const { messages, running } = await this.#http.read(chatPath(chatId, 'messages'), isStoredChat)
+  async loadChat(chatId: string, { after }: LoadOptions = {}): Promise<LoadedChat> {
+    const path = `${chatPath(chatId, 'messages')}${toQuery({ after })}`
+    const stored = await this.#http.read(path, isStoredChat)
+    const { running, position } = stored
     // The bridge stores messages of the AI SDK (CH6). The guard checks what a page relies on.
-    return { messages: messages as unknown as AdkUIMessage[], running }
+    const messages = stored.messages as unknown as AdkUIMessage[]
+    return { messages, running, position, after: stored.after }
   }
 
   /** Stops the running turn, for every reader. */
@@ -333,14 +350,18 @@ export class AdkApi implements Identified {
   /** Reports when the result of `listChats` or `listApprovals` changes. Returns a function that unsubscribes. */
   watch(listener: WatchListener<ListEvent>, options?: WatchOptions): () => void {
     const ofLists: WatchListener<FeedEvent> = (event) => {
-      if (event.type !== 'turn') listener(event)
+      if (event.type !== 'turn' && event.type !== 'stored') listener(event)
     }
     return this.#feed.watch(ofLists, options)
   }
 }
 
 function reportChatEvent(event: FeedEvent, listener: WatchListener): void {
-  if (event.type === 'turn') listener({ type: 'turn', messageId: event.messageId })
+  if (event.type === 'turn') {
+    const { type, messageId, turn } = event
+    listener({ type, messageId, turn })
+  }
+  if (event.type === 'stored') listener({ type: 'stored', position: event.position })
   if (event.type === 'approval') {
     const { type, approvalId, state } = event
     listener({ type, approvalId, state })

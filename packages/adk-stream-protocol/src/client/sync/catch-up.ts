@@ -32,6 +32,8 @@ export function onFeedEvent(state: AttachedSync, chat: ChatView, event: WatchEve
       return requestCatchUp(event.again ? { ...state, ownTurns: NONE } : state, chat)
     case 'lost':
       return [{ ...state, ownTurns: NONE }, []]
+    case 'stored':
+      return [state, []]
     case 'approval':
       return event.state === 'requested' ? [state, []] : requestCatchUp(state, chat)
     case 'turn': {

@@ -15,7 +15,12 @@ import {
   respondToDanglingCalls,
   storePartialReply,
 } from '../../agent/history/interrupted-turn.ts'
-import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
+import { positionOf } from '../../agent/history/position.ts'
+import type {
+  Conversation,
+  ReadConversationOptions,
+  StoredTurn,
+} from '../../agent/history/replay-turn.ts'
 import {
   findTurn,
   readConversation,
@@ -24,7 +29,6 @@ import {
 } from '../../agent/history/replay-turn.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { Message } from '../../protocol/message.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { ChatStore } from '../../store/store.ts'
@@ -92,13 +96,18 @@ export class ChatSessions {
     return session ? splitTurns(session.events) : []
   }
 
-  /** Returns the stored messages without the one that is being streamed, or undefined if the chat does not exist. */
-  async readMessages(
+  /** Returns the stored messages without the one that is being streamed. A chat that does not exist has none. */
+  async readConversation(
     chat: AppChatRef,
     options: ReadConversationOptions,
-  ): Promise<Message[] | undefined> {
+  ): Promise<Conversation> {
     const session = await this.get(chat)
-    return session && readConversation(session.events, options)
+    return readConversation(session?.events ?? [], options)
+  }
+
+  /** Returns the position of a chat. */
+  async readPosition(chat: AppChatRef): Promise<string> {
+    return positionOf((await this.get(chat))?.events ?? [])
   }
 
   async exists(chat: AppChatRef): Promise<boolean> {

@@ -61,23 +61,21 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
 
   const messages = async (request: AuthenticatedRequest): Promise<Reply> => {
     const chat = chatOf(request)
+    const after = readPosition(request.exchange)
     const opened = await backend.get()
     // Read before the conversation: a question that ends meanwhile is shown as open, and the next turn shows its end.
     const question = elicitation ? await findOpenQuestion(backend, chat) : undefined
     const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
-    const stored = await opened.sessions.readMessages(toAppChat(opened, chat), {
+    const stored = await opened.sessions.readConversation(toAppChat(opened, chat), {
       exposeState,
       unfinished: running,
+      after,
       hasRunningCalls: (messageId) =>
         messageId === question?.messageId ||
         runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
     })
-    if (stored) await showDecisions(opened, toAppChat(opened, chat), stored)
-    return reply(200, {
-      chatId: chat.chatId,
-      messages: stored ?? [],
-      running: running !== undefined,
-    })
+    await showDecisions(opened, toAppChat(opened, chat), stored.messages)
+    return reply(200, { chatId: chat.chatId, ...stored, running: running !== undefined })
   }
 
   const watch = async (request: AuthenticatedRequest): Promise<Reply> => {
@@ -122,6 +120,17 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
 
 function chatOf({ principal, id }: AuthenticatedRequest): ChatRef {
   return { principalId: principal.id, chatId: id }
+}
+
+/** The longest position that is read: event ids of other programs may be longer than those of ADK. */
+const MAX_POSITION = 1_024
+
+/** Reads `?after=`, the position up to which a client has the messages. */
+function readPosition({ url }: Exchange): string | undefined {
+  const after = url.searchParams.get('after') ?? undefined
+  if (after !== undefined && after.length > MAX_POSITION)
+    throw new ProtocolError('bad-request', { message: 'A position is shorter.' })
+  return after
 }
 
 /** Returns the handler of the route that reads a file that the agent or a tool has saved. */
