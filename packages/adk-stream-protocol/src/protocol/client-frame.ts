@@ -5,6 +5,7 @@ import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { Digest, Edits, Payloads, Previews } from './read-responses.ts'
 import { ChatId, OpenApprovals } from './stream-request.ts'
+import { MAX_POSITION_LENGTH } from './turn-position.ts'
 
 const Id = z.string().min(1).max(256)
 const Base64 = z.base64().min(1)
@@ -37,6 +38,7 @@ const FRAMES = [
         hold: z.boolean().optional(),
         openApprovals: OpenApprovals.optional(),
         decidedAs: PrincipalTag.optional(),
+        positions: z.boolean().optional(),
       })
       .optional(),
     audio: RequestAudio.optional(),
@@ -47,6 +49,9 @@ const FRAMES = [
     id: ChatId,
     body: z.object({ dialect: z.string().max(64).optional() }).optional(),
     audio: RequestAudio.optional(),
+    positions: z.boolean().optional(),
+    /** The position after which the client continues to read. */
+    after: z.string().max(MAX_POSITION_LENGTH).optional(),
   }),
   z.object({ type: z.literal('abort'), requestId: Id, stop: z.boolean().optional() }),
   z.object({ type: z.literal('leave'), requestId: Id }),

@@ -1,6 +1,7 @@
 import type { ErrorCode } from './errors.ts'
 import type { Message } from './message.ts'
 import type { ShownPreview } from './preview.ts'
+import type { ChatPositions } from './sse.ts'
 
 /** The WebSocket subprotocol of JSON frames. It is also used for clients that request no subprotocol. */
 export const SUBPROTOCOL = 'adk-stream.v1'
@@ -13,7 +14,9 @@ const NO_REQUEST = ''
 
 /** The frames that the AI SDK's `WebSocketChatTransport` understands. `chunkFrameHead` creates the `chunk` frames. */
 type StreamFrame =
-  | { readonly type: 'start' | 'end' | 'no-active'; readonly requestId: string }
+  | { readonly type: 'start' | 'no-active'; readonly requestId: string }
+  /** `position` is for clients that ask for positions. */
+  | { readonly type: 'end'; readonly requestId: string; readonly position?: ChatPositions }
   | {
       readonly type: 'error'
       readonly requestId: string
@@ -41,6 +44,8 @@ type ExtensionFrame =
       readonly id: string
       readonly requestId: string
       readonly messageId: string
+      /** The id of the turn. */
+      readonly turn: string
       readonly userMessage?: Message
     }
   /** The complete message of the user. */
@@ -100,8 +105,14 @@ export function chunkFrameHead(requestId: string): string {
   return `{"type":"chunk","requestId":${JSON.stringify(requestId)},"sequence":`
 }
 
-export function chunkFrame(head: string, sequence: number, chunkJson: string): string {
-  return `${head}${sequence},"chunk":${chunkJson}}`
+/** Returns a chunk frame. A position has no characters that JSON escapes. */
+export function chunkFrame(
+  head: string,
+  sequence: number,
+  { json, position }: { readonly json: string; readonly position?: string | undefined },
+): string {
+  const extra = position === undefined ? '' : `,"position":"${position}"`
+  return `${head}${sequence}${extra},"chunk":${json}}`
 }
 
 /**

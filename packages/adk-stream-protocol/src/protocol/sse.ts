@@ -11,8 +11,21 @@ export const SSE_HEADERS = {
 } as const
 
 /** Returns JSON as an SSE event. JSON contains no raw line breaks, so one `data:` line is enough (SS2). */
-export function sseFrame(json: string): string {
-  return `data: ${json}\n\n`
+export function sseFrame(json: string, id?: string): string {
+  return id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`
+}
+
+/** Returns the end of a stream, with the positions of the chat if they are given (PO4). */
+export function sseEnd(positions?: ChatPositions): string {
+  if (!positions) return SSE_DONE
+  const { before, after } = positions
+  return `event: position\n${sseFrame(JSON.stringify({ before, after }))}${SSE_DONE}`
+}
+
+/** The positions of a chat before and after a turn. */
+export interface ChatPositions {
+  readonly before: string
+  readonly after: string
 }
 
 /** The end marker that AI SDK servers send. Clients rely on the end of the body instead. */

@@ -55,6 +55,8 @@ export type StreamRequest = (MessageRequest | ResponsesRequest) & {
   readonly addressed?: string
   /** Whether a live stream stays open while it waits for a response. */
   readonly hold?: boolean
+  /** Whether the client asks for positions. */
+  readonly positions?: boolean
   /** Decisions about requests in earlier messages. The client may have sent them before. */
   readonly earlier: readonly DecisionResponse[]
 }
@@ -108,6 +110,7 @@ const Body = z.looseObject({
   previews: Previews.optional(),
   dialect: z.string().max(64).optional(),
   hold: z.boolean().optional(),
+  positions: z.boolean().optional(),
   openApprovals: OpenApprovals.optional(),
 })
 
@@ -131,6 +134,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     previews,
     dialect,
     hold,
+    positions,
     openApprovals,
     ...own
   } = parse(Body, body, '')
@@ -147,8 +151,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   const index = responses && named ? named.index : messages.length - 1
   const kind = {
     earlier: readEarlierDecisions(messages.toSpliced(index, 1), options),
-    ...(dialect !== undefined && { dialect }),
-    ...(hold !== undefined && { hold }),
+    ...readStreaming({ dialect, hold, positions }),
   }
   if (responses) return { type: 'responses', chatId, ...responses, ...kind }
   if (last.role !== 'user') throw new ProtocolError('nothing-new')
@@ -161,6 +164,15 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     replaces: trigger === 'regenerate-message' || isNamed(last, messageId),
     ...(openApprovals && { openApprovals }),
     history: readIds(messages.slice(0, -1)),
+  }
+}
+
+/** Returns how the client wants to read the turn. */
+function readStreaming({ dialect, hold, positions }: Partial<z.infer<typeof Body>>) {
+  return {
+    ...(dialect !== undefined && { dialect }),
+    ...(hold !== undefined && { hold }),
+    ...(positions !== undefined && { positions }),
   }
 }
 

@@ -17,7 +17,7 @@ export interface Relay extends Signals {
   /** Returns the newest turn of a chat if it has not ended. While a server holds the chat, turns from before that do not count. */
   find(chat: AppChatRef): Promise<RelayTurn | undefined>
   /** Reads turns from their positions. A turn that does not exist is missing in the result. */
-  read(positions: readonly TurnPosition[]): Promise<TurnRows[]>
+  read(positions: readonly LastUpdate[]): Promise<TurnRows[]>
   /** Lists turns that have started or ended in the last `ms`, oldest first. */
   changes(ms: number): Promise<TurnChange[]>
 
@@ -87,14 +87,14 @@ interface WriteOptions {
  *
  * @inline
  */
-interface TurnPosition {
+interface LastUpdate {
   readonly turnId: string
   /** The number of the last update that was read. */
   readonly seq: number
 }
 
 /** The updates of a turn after the position of a reader. */
-export interface TurnRows extends TurnPosition {
+export interface TurnRows extends LastUpdate {
   readonly lines: readonly string[]
   readonly ended: boolean
   readonly replayable: boolean

@@ -114,7 +114,7 @@ class Mirror {
     this.found = found
     this.#options = options
     this.#onGone = onGone
-    this.turn = new Turn(found.messageId, options, { graceMs: 0 })
+    this.turn = new Turn(found.messageId, options, { id: found.turnId, graceMs: 0 })
     this.turn.log.onUnwatched = () => this.#unwatch()
     this.turn.signal.addEventListener('abort', () => void this.#stop(), { once: true })
     this.#startLinger()

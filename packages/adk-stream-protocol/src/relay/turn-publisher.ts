@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto'
-
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { LogReader, Position, Sink } from '../turns/log-reader.ts'
 import type { Turn } from '../turns/turn.ts'
@@ -41,7 +39,7 @@ export class TurnPublisher {
   publish(chat: AppChatRef, turn: Turn): void {
     const published = new PublishedTurn(chat, turn)
     if (this.#turns.size === 0) this.#writtenAt = performance.now()
-    this.#turns.set(published.turnId, published)
+    this.#turns.set(turn.id, published)
     turn.log.onEnd = () => this.#schedule(0)
     this.#schedule()
   }
@@ -66,7 +64,7 @@ export class TurnPublisher {
     if (added.length === 0) return
     // The other server may have read the turn before the last write, about which it gets no hint.
     await this.#flushing
-    await this.#options.relay.notify({ turns: added.map(({ turnId }) => turnId) })
+    await this.#options.relay.notify({ turns: added.map(({ turn }) => turn.id) })
   }
 
   /** Writes what is left, and stops. */
@@ -132,7 +130,6 @@ const LOSABLE_MS = 30_000
 
 /** A turn of this server, and how much of it was written. */
 class PublishedTurn {
-  readonly turnId = randomUUID()
   readonly turn: Turn
   readonly #chat: AppChatRef
   #at: Position = START
@@ -167,7 +164,7 @@ class PublishedTurn {
 
   nextUpdates(): readonly TurnUpdate[] {
     if (this.#pending.length > 0) return this.#pending
-    const { log, messageId } = this.turn
+    const { id: turnId, log, messageId } = this.turn
     const { ended, replayable } = log
     if (replayable) this.#readLog()
     const lines = this.#lines.splice(0)
@@ -176,7 +173,6 @@ class PublishedTurn {
     this.#seq += 1
     this.#wasReplayable = replayable
     const chat = this.#chat
-    const { turnId } = this
     this.#pending = [{ turnId, chat, messageId, replayable, seq: this.#seq, lines, ended }]
     return this.#pending
   }

@@ -2,8 +2,11 @@ import type { AudioChunk } from '../protocol/chunk.ts'
 
 /** The client side of a reader: an SSE response or a socket. */
 export interface Sink {
-  /** Writes the JSON of one chunk. Returns false if the sink is full until it drains. */
-  write(json: string): boolean
+  /**
+   * Writes the JSON of one chunk. `entry` is its number in the log, and undefined for a chunk that is not in the log. Returns false if
+   * the sink is full until it drains.
+   */
+  write(json: string, entry?: number): boolean
   /** Called before chunks that belong together. The sink may keep them until `flush` and send them in one piece. */
   hold?(): void
   /** Sends what was kept since `hold`. Returns false if the sink is full until it drains. */
@@ -27,12 +30,25 @@ interface ReadableLog {
   readonly ended: boolean
   /** The position after the last chunk. */
   readonly tip: Position
-  /** Returns the JSON of the chunk at a position, and the position after it. Returns undefined at the tip. */
-  read(at: Position): { readonly json: string; readonly next: Position } | undefined
+  /** Returns the chunk at a position. Returns undefined at the tip. */
+  read(at: Position): ReadChunk | undefined
+  /** Returns the chunk at a position like `read`, but leaves out those that later ones have superseded. */
+  readCurrent(at: Position): ReadChunk | undefined
+}
+
+/** A chunk of the log. */
+export interface ReadChunk {
+  readonly json: string
+  /** The entry that the chunk is a part of. */
+  readonly entry: number
+  /** The position after the chunk. */
+  readonly next: Position
 }
 
 interface LogReaderOptions {
   readonly log: ReadableLog
+  /** Whether the reader receives chunks that later ones have superseded. */
+  readonly readsAll: boolean
   readonly stallTimeoutMs: number
   readonly onGone: () => void
   readonly onRoom: () => void
@@ -43,6 +59,8 @@ type State =
   | { readonly name: 'live' }
   /** The sink is full. Reading continues at `at`. */
   | { readonly name: 'lagging'; readonly at: Position; readonly stall: NodeJS.Timeout }
+  /** The client has received more than the log contains. Reading continues when the log has reached `at`. */
+  | { readonly name: 'ahead'; readonly at: Position }
   | { readonly name: 'gone' }
 
 /** One client that reads one turn. */
@@ -66,10 +84,11 @@ export class LogReader {
     return this.#state.name === 'lagging'
   }
 
-  /** Passes on a chunk that was just appended. */
-  offer(json: string): void {
+  /** Passes on a chunk that was just appended to an entry. */
+  offer(json: string, entry: number): void {
     if (this.#state.name === 'lagging') this.#lag += json.length
-    else if (this.#state.name === 'live' && !this.#sink.write(json))
+    else if (this.#state.name === 'ahead') this.catchUp(this.#state.at)
+    else if (this.#state.name === 'live' && !this.#sink.write(json, entry))
       this.#fallBehind(this.#options.log.tip)
   }
 
@@ -91,7 +110,11 @@ export class LogReader {
 
   /** Reads from a position to the end of the log. */
   catchUp(from: Position): void {
-    this.#readFrom(from)
+    const { log } = this.#options
+    const isAhead = isAfter(from, log.tip)
+    this.#state = isAhead ? { name: 'ahead', at: from } : { name: 'live' }
+    if (!isAhead) this.#readFrom(from)
+    else if (log.ended) this.finish()
   }
 
   /** Called when the sink can take more. */
@@ -107,7 +130,7 @@ export class LogReader {
 
   /** Called when the log has ended. */
   finish(): void {
-    if (this.#state.name !== 'live') return
+    if (this.#state.name !== 'live' && this.#state.name !== 'ahead') return
     this.#leave()
     this.#sink.end()
   }
@@ -120,11 +143,12 @@ export class LogReader {
   }
 
   #readFrom(start: Position): void {
-    const { log } = this.#options
+    const { log, readsAll } = this.#options
+    const read = (at: Position) => (readsAll ? log.read(at) : log.readCurrent(at))
     let at = start
-    for (let found = log.read(at); found; found = log.read(at)) {
+    for (let found = read(at); found; found = read(at)) {
       at = found.next
-      if (!this.#sink.write(found.json)) {
+      if (!this.#sink.write(found.json, found.entry)) {
         this.#fallBehind(at)
         return
       }
@@ -147,4 +171,8 @@ export class LogReader {
     this.#state = { name: 'gone' }
     this.#options.onGone()
   }
+}
+
+function isAfter(one: Position, other: Position): boolean {
+  return one.entry > other.entry || (one.entry === other.entry && one.offset > other.offset)
 }

@@ -1,6 +1,7 @@
 import type { AudioChunk, Chunk, DeltaChunk, TextKind } from '../protocol/chunk.ts'
-import { createOffer, deltaHead, isDelta, isResult, serialiseChunk } from '../protocol/chunk.ts'
-import type { Position, Sink } from './log-reader.ts'
+import { deltaHead, isDelta, isResult, serialiseChunk } from '../protocol/chunk.ts'
+import type { TurnPosition } from '../protocol/turn-position.ts'
+import type { Position, ReadChunk, Sink } from './log-reader.ts'
 import { LogReader } from './log-reader.ts'
 
 export interface TurnLogLimits {
@@ -12,17 +13,26 @@ export interface TurnLogLimits {
   readonly maxReplay: number
 }
 
-/** Where a client starts to read: at the first chunk, at the last pause, or after an approval or call that it has seen. */
-export type ReadFrom = 'start' | 'pause' | { readonly after: string }
+/**
+ * Where a client starts to read: at the first chunk, at the last pause, after an approval or call that it has seen, or at the position up
+ * to which it has received everything.
+ */
+export type ReadFrom =
+  | 'start'
+  | 'pause'
+  | { readonly after: string }
+  | { readonly position: Position }
+
+/** Whether a client continues at a position. */
+export function isPosition(from: ReadFrom): from is { readonly position: Position } {
+  return typeof from === 'object' && 'position' in from
+}
 
 /** How far a turn may run ahead of its fastest reader before it waits, in characters. */
 const PAUSE_LAG = 65_536
 
 /** How much audio is kept for the first reader, in pieces of about 80 ms. */
 const MAX_EARLY = 25
-
-/** The start of the JSON of an approval request. */
-const REQUEST = '{"type":"tool-approval-request"'
 
 export const START: Position = { entry: 0, offset: 0 }
 
@@ -45,10 +55,10 @@ export class TurnLog {
   #pause = START
   /** The positions after approvals and calls. Most turns have none. */
   #marks: Map<string, Position> | undefined
-  /** Entries that later readers do not receive. Most turns have none. */
-  #omitted: Set<string> | undefined
-  /** Calls that were offered to clients. Most turns have none. */
-  #offered: Set<string> | undefined
+  /** The offers of calls without a result, and the requests for calls that are not approved. Most turns have none. */
+  #open: OpenEntry[] | undefined
+  /** The offers and requests that were open before. A reader from the start does not receive them. */
+  #superseded: Set<number> | undefined
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has detached. */
   onUnwatched: () => void = () => undefined
@@ -95,19 +105,13 @@ export class TurnLog {
   }
 
   append(chunk: Chunk): void {
-    const json = isDelta(chunk)
-      ? this.#appendDelta(chunk)
-      : this.#appendEntry(serialiseChunk(chunk))
-    // BT1120: a page that reads the turn again must not run a call that has its result.
-    if (isResult(chunk) && this.#offered?.has(chunk.toolCallId) === true)
-      this.omit(serialiseChunk(createOffer(chunk.toolCallId)))
-    if (chunk.type === 'data-browser-call')
-      this.#offered = (this.#offered ?? new Set()).add(chunk.data.toolCallId)
+    const json = isDelta(chunk) ? this.#appendDelta(chunk) : this.#appendEntry(chunk)
     this.#size += json.length
     if (this.#size > this.#limits.maxReplay) this.#replayable = false
+    const entry = this.#dropped + this.#entries.length - 1
     const crowded = this.#readers.size > 1
     for (const reader of this.#readers) {
-      reader.offer(json)
+      reader.offer(json, entry)
       if (crowded && reader.lag > this.#limits.maxLag) reader.detach('slow')
     }
     if (!this.#replayable) this.#dropRead()
@@ -167,20 +171,33 @@ export class TurnLog {
     return this.#marks?.has(id) === true
   }
 
-  /** Returns the approval requests in the log, as JSON. */
-  listRequests(): string[] {
-    return this.#entries
-      .filter((entry) => typeof entry === 'string')
-      .filter((entry) => entry.startsWith(REQUEST) && !this.#isOmitted(entry))
+  /** The approvals that a reader from the start is asked for. */
+  get requests(): string[] {
+    return (this.#open ?? []).flatMap(({ type, id }) =>
+      type === 'tool-approval-request' ? id : [],
+    )
   }
 
-  /** Leaves a chunk out for readers that have not read it yet. */
-  omit(json: string): void {
-    this.#omitted = (this.#omitted ?? new Set()).add(json)
+  /** CV798: leaves the request for a call that was approved out for readers from the start. */
+  supersedeRequest(approvalId: string): void {
+    this.#supersede('tool-approval-request', approvalId)
   }
 
-  #isOmitted(json: string): boolean {
-    return this.#omitted?.has(json) === true
+  /**
+   * Returns where a client continues to read after a position. Returns undefined if the log does not contain the position, unless it
+   * `mayGrow`: the copy of a turn may contain less than a client has received from the original.
+   */
+  findPosition(
+    { entry, offset }: Omit<TurnPosition, 'turnId'>,
+    { mayGrow }: { readonly mayGrow: boolean },
+  ): Position | undefined {
+    const index = entry - this.#dropped
+    const found = this.#entries[index]
+    const at = offset === undefined ? { entry: entry + 1, offset: 0 } : { entry, offset }
+    if (found === undefined) return mayGrow && index >= this.#entries.length ? at : undefined
+    if (offset === undefined) return at
+    const isInside = found instanceof DeltaBuffer && (mayGrow || offset <= found.length)
+    return isInside ? at : undefined
   }
 
   /** Whether a reader receives the first chunk. */
@@ -194,6 +211,7 @@ export class TurnLog {
     if (!this.#replayable) return undefined
     const reader = new LogReader(sink, {
       log: this,
+      readsAll: isPosition(from),
       stallTimeoutMs: this.#limits.stallTimeoutMs,
       onGone: () => {
         this.#readers.delete(reader)
@@ -210,6 +228,7 @@ export class TurnLog {
 
   #positionOf(from: ReadFrom): Position {
     if (from === 'start') return START
+    if (isPosition(from)) return from.position
     return (from === 'pause' ? undefined : this.#marks?.get(from.after)) ?? this.#pause
   }
 
@@ -221,21 +240,22 @@ export class TurnLog {
       : { entry: this.#dropped + this.#entries.length, offset: 0 }
   }
 
-  /** Returns the JSON of the chunk at a position, and the position after it. Returns undefined at the tip. */
-  read({
-    entry,
-    offset,
-  }: Position): { readonly json: string; readonly next: Position } | undefined {
+  /** Returns the chunk at a position. Returns undefined at the tip. */
+  read({ entry, offset }: Position): ReadChunk | undefined {
     const found = this.#entries[entry - this.#dropped]
     if (found === undefined) return undefined
     const next = { entry: entry + 1, offset: 0 }
-    if (typeof found === 'string')
-      return this.#isOmitted(found) ? this.read(next) : { json: found, next }
-    if (offset < found.length) {
-      const { json, end } = found.frameFrom(offset)
-      return { json, next: { entry, offset: end } }
-    }
-    return this.read(next)
+    if (typeof found === 'string') return { json: found, entry, next }
+    if (offset >= found.length) return this.read(next)
+    const { json, end } = found.frameFrom(offset)
+    return { json, entry, next: { entry, offset: end } }
+  }
+
+  /** Returns the chunk at a position like `read`, but leaves out those that later ones have superseded. */
+  readCurrent(at: Position): ReadChunk | undefined {
+    let found = this.read(at)
+    while (found && this.#superseded?.has(found.entry)) found = this.read(found.next)
+    return found
   }
 
   /** Returns the text of a part so far. */
@@ -255,9 +275,27 @@ export class TurnLog {
     return run.add(chunk.delta)
   }
 
-  #appendEntry(json: string): string {
+  #appendEntry(chunk: Exclude<Chunk, DeltaChunk>): string {
+    const entry = this.#dropped + this.#entries.length
+    const { type } = chunk
+    // BT1120: a page that reads the turn again must not run a call that has its result.
+    if (isResult(chunk)) this.#supersede('data-browser-call', chunk.toolCallId)
+    else if (type === 'data-browser-call')
+      (this.#open ??= []).push({ type, id: chunk.data.toolCallId, entry })
+    else if (type === 'tool-approval-request')
+      (this.#open ??= []).push({ type, id: chunk.approvalId, entry })
+    else if (type === 'data-approval' && chunk.data.state === 'approved')
+      this.supersedeRequest(chunk.data.approvalId)
+    const json = serialiseChunk(chunk)
     this.#entries.push(json)
     return json
+  }
+
+  #supersede(type: OpenEntry['type'], id: string): void {
+    if (!this.#open) return
+    const isEnded = (open: OpenEntry): boolean => open.type === type && open.id === id
+    for (const { entry } of this.#open.filter(isEnded)) (this.#superseded ??= new Set()).add(entry)
+    this.#open = this.#open.filter((open) => !isEnded(open))
   }
 
   // A turn that cannot be replayed is kept only while a reader has to catch up.
@@ -270,6 +308,13 @@ export class TurnLog {
   #wakeRoom(): void {
     for (const wake of this.#roomWaiters.splice(0)) wake()
   }
+}
+
+/** An offer of a browser tool call or an approval request. `id` is that of the call or of the approval. */
+interface OpenEntry {
+  readonly type: 'data-browser-call' | 'tool-approval-request'
+  readonly id: string
+  readonly entry: number
 }
 
 /** The number of deltas that are joined into one string. */

@@ -1,13 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { serialiseChunk } from '../protocol/chunk.ts'
+import type { ChatPositions } from '../protocol/sse.ts'
+import type { TurnPosition } from '../protocol/turn-position.ts'
 import type { Deferred } from '../shared/async.ts'
 import { defer } from '../shared/async.ts'
 import type { LogReader, Sink } from './log-reader.ts'
 import type { ReadFrom, TurnLogLimits } from './turn-log.ts'
-import { TurnLog } from './turn-log.ts'
+import { isPosition, TurnLog } from './turn-log.ts'
 
 interface TurnOptions {
+  /** The id of the turn of another server that this one is a copy of. Default: a new id. */
+  readonly id?: string
   /** Whether no client requested the turn, for example after a decision in another client. Default false. */
   readonly background?: boolean
   /** How long the turn runs without a reader. */
@@ -34,6 +39,10 @@ export interface IdentifiedMessage {
 
 /** One assistant message being produced. It outlives the connections that read it. */
 export class Turn {
+  /** Identifies the log, on all servers. */
+  readonly id: string
+  /** Whether another server runs the turn. */
+  readonly isCopy: boolean
   readonly messageId: string
   /** The user message that the turn replies to, if it is a turn of a new message with an id. */
   repliesTo: IdentifiedMessage | undefined
@@ -48,12 +57,18 @@ export class Turn {
   readonly #next = defer<Turn | undefined>()
   /** The question of an MCP server at which the log has ended although the run continues. Set before the log ends. */
   asking: string | undefined
+  /** Whether a reader receives the positions of the chat at the end of the turn. */
+  wantsPosition = false
+  /** The positions of the chat before and after the turn. Set before the log ends, if a reader wants them and they are known. */
+  positions: ChatPositions | undefined
   /** The code of the error with which the run ended. */
   failure: string | undefined
 
   /** All turns share the object of the limits. */
   constructor(messageId: string, limits: TurnLogLimits, options: TurnOptions) {
-    const { background = false, graceMs, before } = options
+    const { id, background = false, graceMs, before } = options
+    this.id = id ?? randomUUID()
+    this.isCopy = id !== undefined
     this.messageId = messageId
     this.#abort = before ? before.#abort : new AbortController()
     this.#settled = before ? before.#settled : defer()
@@ -79,13 +94,20 @@ export class Turn {
     return this.#abort.signal
   }
 
-  /** Reads the turn from its start, or from a pause for a client that has the part before it. */
+  /** Reads the turn from its start, or from a pause or a position for a client that has the part before it. */
   attach(sink: Sink, from: ReadFrom = 'start'): LogReader | undefined {
     clearTimeout(this.#grace)
-    // The client continues the message that it has. The id identifies it.
-    if (!this.log.isFromStart(from))
+    // The client continues the message that it has. The id identifies it. A client with a position continues the stream.
+    if (!this.log.isFromStart(from) && !isPosition(from))
       sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
     return this.log.attach(sink, from)
+  }
+
+  /** PO7: returns where a client continues to read after a position. Returns undefined if this turn does not have the position. */
+  findPosition(after: TurnPosition): ReadFrom | undefined {
+    if (after.turnId !== this.id || !this.log.replayable) return undefined
+    const position = this.log.findPosition(after, { mayGrow: this.isCopy })
+    return position && { position }
   }
 
   /** Whether the turn has no reader, or loses its last one very soon: a client may still be disconnecting. */

@@ -8,6 +8,7 @@ import { Person } from '../faults/support/person.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { postgresLeaseTimes } from '../support/lease-times.ts'
+import { joinDeltas, PositionClient } from '../support/position-client.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { readUntil } from '../support/read-feed.ts'
 import { createRelayDatabase } from './support/relays.ts'
@@ -42,6 +43,48 @@ test('[RL21] a client that moves between two servers at every piece has the iden
   expect(last.message).toEqual(whole.message)
   expect((await pair.atTwo.messages()).at(-1)).toEqual(JSON.parse(JSON.stringify(whole.message)))
   expect([...pair.one.errors, ...pair.two.errors]).toEqual([])
+})
+
+test('[PO7] a client that continues at its position on another server, at every piece, receives every chunk once', async () => {
+  await using pair = await openRelayPair(database, 'continued')
+  const script = WORDS.map((word, index) => `[[say ${word}]][[wait continued-${index}]]`).join('')
+  const whole = Stream.read(await pair.atOne.begin(script))
+  const client = new PositionClient()
+  const places = [pair.atTwo, pair.atOne]
+  for (const [index] of WORDS.entries()) {
+    const moved = await Stream.open(places[index % 2] ?? pair.atTwo, client)
+    await moved.until(WORDS.slice(0, index + 1).join(''))
+    moved.leave()
+    await moved.done
+    if (index < WORDS.length - 1) pair.one.emulator.release(`continued-${index}`)
+  }
+  const last = await Stream.open(pair.atTwo, client)
+  pair.one.emulator.release(`continued-${WORDS.length - 1}`)
+  await Promise.all([whole.done, last.done])
+  expect(joinDeltas(client.chunks)).toEqual(joinDeltas(whole.chunks))
+  expect((await Stream.openOnce(pair.atTwo, { client })).status).toBe(204)
+})
+
+test('[PO7] a server that has received less of a turn than the client sends the rest when it has received more', async () => {
+  await using pair = await openRelayPair(database, 'ahead')
+  const whole = Stream.read(
+    await pair.atOne.begin('[[say One.]][[wait ahead-1]][[say Two.]][[wait ahead-2]][[say 三。]]'),
+  )
+  const [client, other] = [new PositionClient(), await Stream.open(pair.atTwo)]
+  await other.until('One.')
+  const first = await Stream.open(pair.atOne, client)
+  using writes = pair.holdWrites(() => true)
+  pair.one.emulator.release('ahead-1')
+  await first.until('One.Two.')
+  first.leave()
+  await first.done
+  const moved = await Stream.openOnce(pair.atTwo, { client })
+  expect([moved.status, other.text]).toEqual([200, 'One.'])
+  pair.one.emulator.release('ahead-2')
+  await whole.until('One.Two.三。')
+  writes[Symbol.dispose]()
+  await Promise.all([whole.done, moved.done])
+  expect(joinDeltas(client.chunks)).toEqual(joinDeltas(whole.chunks))
 })
 
 test('[RL22] while a turn runs on another server, its message is not among the stored ones', async () => {

@@ -6,6 +6,7 @@ import type {
   ResponsesRequest,
   StreamRequest,
 } from '../../protocol/stream-request.ts'
+import { readTurnPosition } from '../../protocol/turn-position.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import { type TurnRegistry, RepeatedMessageError } from '../../turns/turn-registry.ts'
@@ -137,8 +138,8 @@ export class ChatService {
   /** TU901: returns the reply to a message that was sent before: the running turn, or the stored message. */
   async #readReply(chat: ChatRef, messageId: string): Promise<Turn> {
     const running = await this.resume(chat)
-    return running?.messageId === messageId
-      ? running
+    return running?.turn.messageId === messageId
+      ? running.turn
       : this.#parts.turnService.replay(chat, messageId)
   }
 
@@ -301,27 +302,33 @@ export class ChatService {
     return { ...responses, messageId: found?.messageId }
   }
 
-  /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
-  async resume(chat: ChatRef): Promise<Turn | undefined> {
+  /**
+   * Opens the running turn of a chat: from its start, or after a position of a client. Returns undefined if there is none that can be read
+   * from there. Waits for a turn that is being opened.
+   */
+  async resume(chat: ChatRef, after?: string): Promise<OpenedTurn | undefined> {
     const { backend, turns, live, elsewhere } = this.#parts
+    const position = after === undefined ? undefined : readTurnPosition(after)
+    if (after !== undefined && !position) return undefined
     await live?.whenOpened(chat)
-    const turn = turns.running(chat)
+    let turn = turns.running(chat)
     if (!turn || !(await this.#holds(chat))) {
       await backend.get()
-      return this.#omitApproved(await elsewhere.open(chat))
+      turn = await elsewhere.open(chat)
     }
-    return turn.log.replayable ? this.#omitApproved(turn) : undefined
+    if (!turn?.log.replayable) return undefined
+    if (!position) return { turn: await this.#omitApproved(turn), from: 'start' }
+    const from = turn.findPosition(position)
+    return from && { turn, from }
   }
 
-  /** CV798: leaves out the requests for calls that were approved while the turn ran. */
-  async #omitApproved(turn: Turn | undefined): Promise<Turn | undefined> {
-    for (const json of turn?.log.listRequests() ?? []) {
+  /** CV798: leaves out the requests for calls that were approved while the turn ran, and that the turn has not reported yet. */
+  async #omitApproved(turn: Turn): Promise<Turn> {
+    for (const approvalId of turn.log.requests) {
       const { ledger } = await this.#parts.backend.get()
-      // The log contains what this library has written.
-      const { approvalId } = JSON.parse(json) as { approvalId: string }
       // Without the store, the turn can still be read.
       const approval = await ledger.get(approvalId).catch(() => undefined)
-      if (approval && isApproved(approval)) turn?.log.omit(json)
+      if (approval && isApproved(approval)) turn.log.supersedeRequest(approvalId)
     }
     return turn
   }

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 
 import { parseJson } from '../../protocol/client-input.ts'
 import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
+import { MAX_POSITION_LENGTH } from '../../protocol/turn-position.ts'
 import { StoreError } from '../../store/store-error.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -51,6 +52,8 @@ export interface TurnReply {
   /** The position from which the client reads. */
   readonly from: ReadFrom
   readonly dialect: Dialect
+  /** Whether the client asks for positions. Default false. */
+  readonly positions?: boolean | undefined
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -196,6 +199,20 @@ export function readDialect({ url, headers }: Exchange, inBody?: string): Dialec
     throw new ProtocolError('bad-request', { message: `Dialects are ${DIALECTS.join(' and ')}.` })
   }
   return dialect
+}
+
+/** Returns the position after which a client continues to read, from `?after=`, and whether it asks for positions. */
+export function readPositions({ url }: Exchange): {
+  readonly after: string | undefined
+  readonly positions: boolean
+} {
+  const after = url.searchParams.get('after') ?? undefined
+  if (after !== undefined && after.length > MAX_POSITION_LENGTH)
+    throw new ProtocolError('bad-request', {
+      message: `after: a position has at most ${MAX_POSITION_LENGTH} characters.`,
+    })
+  const positions = after !== undefined || url.searchParams.get('positions') === 'true'
+  return { after, positions }
 }
 
 /** Returns the agent that a URL names for new chats with `?agent=`. */

@@ -1,12 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-import {
-  SSE_DONE,
-  SSE_HEADERS,
-  SSE_KEEP_ALIVE,
-  sseFrame,
-  sseKeepAlive,
-} from '../../protocol/sse.ts'
+import { SSE_HEADERS, SSE_KEEP_ALIVE, sseEnd, sseFrame, sseKeepAlive } from '../../protocol/sse.ts'
+import { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { LogReader, Sink } from '../../turns/log-reader.ts'
 import { toDialect } from './dialects.ts'
 import type { Exchange, FeedReply, FileReply, JsonReply, TurnReply } from './exchange.ts'
@@ -107,12 +102,9 @@ function writeJson(response: ServerResponse, { status, headers, body }: JsonRepl
 }
 
 /** Sends a turn as the body of a node:http response. */
-function streamToNode(
-  { turn, from, dialect, headers }: TurnReply,
-  response: ServerResponse,
-  keepAliveMs: number,
-): void {
-  const sink = new SseResponse(response, keepAliveMs)
+function streamToNode(turnReply: TurnReply, response: ServerResponse, keepAliveMs: number): void {
+  const { turn, from, dialect, headers } = turnReply
+  const sink = new SseResponse(response, keepAliveMs, positionsOf(turnReply))
   response.writeHead(200, { ...SSE_HEADERS, ...headers })
   const attachment = turn.attach(toDialect(dialect, sink, from), from)
   sink.start()
@@ -126,15 +118,18 @@ function streamToNode(
   if (response.closed || !attachment) leave()
 }
 
+/** Returns the positions of a turn for a client that asks for them. The dialects of the Python clients have none. */
+function positionsOf({ turn, from, dialect, positions }: TurnReply): ChunkPositions | undefined {
+  return positions && dialect === 'ui' ? new ChunkPositions(turn, from) : undefined
+}
+
 /** How many bytes may wait in a stream that its host does not read. */
 const HIGH_WATER_BYTES = 65_536
 
 /** Sends a turn as a web `Response`. */
-function streamToWeb(
-  { turn, from, dialect, headers }: TurnReply,
-  request: Request,
-  keepAliveMs: number,
-): Response {
+function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number): Response {
+  const { turn, from, dialect, headers } = turnReply
+  const positions = positionsOf(turnReply)
   const encoder = new TextEncoder()
   let attachment: LogReader | undefined
   let keepAlive: NodeJS.Timeout | undefined
@@ -150,10 +145,10 @@ function streamToWeb(
           return (controller.desiredSize ?? 0) > 0
         }
         const sink: Sink = {
-          write: (json) => write(sseFrame(json)),
+          write: (json, entry) => write(sseFrame(json, positions?.next(entry))),
           end: () => {
             clearInterval(keepAlive)
-            write(SSE_DONE)
+            write(sseEnd(positions?.ofChat))
             controller.close()
           },
           abandon: () => {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
-import { SSE_DONE, SSE_KEEP_ALIVE, sseFrame } from '../../protocol/sse.ts'
+import { SSE_KEEP_ALIVE, sseEnd, sseFrame } from '../../protocol/sse.ts'
+import type { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { Sink } from '../../turns/log-reader.ts'
 
 /** Chunks that follow others sooner than this are sent together (TU910). A screen shows a new picture every 16 ms. */
@@ -16,6 +17,7 @@ const MAX_WAITING = 4_096
 export class SseResponse implements Sink {
   readonly #response: ServerResponse
   readonly #keepAlive: NodeJS.Timeout
+  readonly #positions: ChunkPositions | undefined
   /** Frames that are not sent yet. */
   #waiting = ''
   /** Whether further chunks follow at once. */
@@ -24,8 +26,9 @@ export class SseResponse implements Sink {
   #timer: NodeJS.Timeout | undefined
 
   /** Holds the chunks of the turn so far until `start` is called. */
-  constructor(response: ServerResponse, keepAliveMs: number) {
+  constructor(response: ServerResponse, keepAliveMs: number, positions?: ChunkPositions) {
     this.#response = response
+    this.#positions = positions
     this.#keepAlive = setInterval(() => {
       if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
     }, keepAliveMs)
@@ -35,11 +38,11 @@ export class SseResponse implements Sink {
   start(): void {
     this.#isHeld = false
     // After two turns of the event loop, the agent has called its model, and nothing waits for this write.
-    setImmediate(() => setImmediate(() => this.#waiting !== '' && this.#send()))
+    setImmediate(() => setImmediate(() => this.#sendFirst()))
   }
 
-  write(json: string): boolean {
-    this.#waiting += sseFrame(json)
+  write(json: string, entry?: number): boolean {
+    this.#waiting += sseFrame(json, this.#positions?.next(entry))
     return (this.#isHeld && this.#waiting.length <= MAX_WAITING) || this.#sendInTime()
   }
 
@@ -54,7 +57,7 @@ export class SseResponse implements Sink {
 
   end(): void {
     this.close()
-    this.#response.end(this.#waiting + SSE_DONE)
+    this.#response.end(this.#waiting + sseEnd(this.#positions?.ofChat))
     this.#waiting = ''
   }
 
@@ -83,6 +86,12 @@ export class SseResponse implements Sink {
     this.#timer = undefined
     this.#sentAt = performance.now()
     return this.#send()
+  }
+
+  #sendFirst(): void {
+    if (this.#waiting !== '') this.#send()
+    // A client that has received everything learns that it is connected.
+    else if (!this.#response.writableEnded) this.#response.flushHeaders()
   }
 
   #send(): boolean {

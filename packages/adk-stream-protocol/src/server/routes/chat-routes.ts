@@ -20,7 +20,14 @@ import { findOpenQuestion } from '../chats/turns/asking-turns.ts'
 import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
-import { checkInput, readAgent, readDialect, readJson, reply } from '../http/exchange.ts'
+import {
+  checkInput,
+  readAgent,
+  readDialect,
+  readJson,
+  readPositions,
+  reply,
+} from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../limits.ts'
 
@@ -49,14 +56,16 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const request = readStreamRequest(await readJson(exchange, limits), limits)
     const dialect = readDialect(exchange, request.dialect)
     const opened = await chats.send(principal, { ...request, ...readAgent(exchange) })
-    return { type: 'turn', ...opened, dialect, headers: {} }
+    return { type: 'turn', ...opened, dialect, positions: request.positions, headers: {} }
   }
 
   const resume = async (request: AuthenticatedRequest): Promise<Reply> => {
-    const turn = await chats.resume(chatOf(request))
-    if (!turn) return reply(204)
-    const dialect = readDialect(request.exchange)
-    return { type: 'turn', turn, from: 'start', dialect, headers: {} }
+    const { exchange } = request
+    const dialect = readDialect(exchange)
+    const { after, positions } = readPositions(exchange)
+    const opened = await chats.resume(chatOf(request), dialect === 'ui' ? after : undefined)
+    if (!opened) return reply(204)
+    return { type: 'turn', ...opened, dialect, positions, headers: {} }
   }
 
   const messages = async (request: AuthenticatedRequest): Promise<Reply> => {

@@ -177,7 +177,8 @@ class ClientRequests {
       const { turn, from } = await this.#start(request, decidedAs)
       if (opening.cancelled === 'abort' || opening.cancelled === 'stop') return turn.stop()
       send({ type: 'start', requestId })
-      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame), isOwn: true })
+      const { positions } = request
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame), positions, isOwn: true })
       // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
       if (opening.cancelled === 'leave') readers.leave(requestId)
     })
@@ -200,17 +201,19 @@ class ClientRequests {
   }
 
   async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
-    const { requestId, id: chatId, body } = frame
+    const { requestId, id: chatId, body, after, positions = after !== undefined } = frame
     if (!this.#checkRequest(frame)) return
     const { principal, exchange, send, read } = this.#connection
     const dialect = readDialect(exchange(), body?.dialect)
     await this.#open(requestId, async (opening) => {
-      const turn = await this.#options.chats.resume({ principalId: principal.id, chatId })
-      if (opening.cancelled === 'stop') turn?.stop()
+      const chat = { principalId: principal.id, chatId }
+      const opened = await this.#options.chats.resume(chat, dialect === 'ui' ? after : undefined)
+      if (opening.cancelled === 'stop') opened?.turn.stop()
       if (opening.cancelled) return
-      if (!turn) return send({ type: 'no-active', requestId })
+      if (!opened) return send({ type: 'no-active', requestId })
       send({ type: 'start', requestId })
-      read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(frame) })
+      const { turn, from } = opened
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame), positions })
     })
   }
 

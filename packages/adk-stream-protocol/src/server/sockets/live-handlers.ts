@@ -250,7 +250,8 @@ class ChatSubscriptions {
     const { send, read, exchange } = this.#connection
     const requestId = `turn-${randomUUID()}`
     const transcript = userMessage && { userMessage }
-    send({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...transcript })
+    const { id, messageId } = turn
+    send({ type: 'turn', id: chatId, requestId, messageId, turn: id, ...transcript })
     read(requestId, turn, {
       from: 'start',
       dialect: readDialect(exchange()),

@@ -9,6 +9,7 @@ import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { chunkFrame, chunkFrameHead, serialiseFrame } from '../../protocol/server-frame.ts'
 import { SSE_DONE, sseFrame } from '../../protocol/sse.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
+import type { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { Sink } from '../../turns/log-reader.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readDialect } from '../http/exchange.ts'
@@ -26,7 +27,17 @@ export interface SocketCodec {
   /** Reorders the chunks of a turn. `seen` is the approval or call that the client has responded to. Default: no change. */
   readonly toOrder?: (sink: Sink, seen: string | undefined) => Sink
   /** Returns the sink that writes a turn for a request. */
-  readonly toSink: (requestId: string, write: WriteFrame, onEnd: () => void) => Sink
+  readonly toSink: (requestId: string, writing: FrameWriting) => Sink
+}
+
+/** How a turn is written to a socket. */
+interface FrameWriting {
+  /** Writes one frame. Returns false if the socket must drain first. */
+  readonly write: (frame: string) => boolean
+  /** Called when the turn ends or the reader is too slow. */
+  readonly onEnd: () => void
+  /** The positions, if the client asks for them. */
+  readonly positions: ChunkPositions | undefined
 }
 
 /** JSON frames, as in the AI SDK's `WebSocketChatTransport`. */
@@ -51,19 +62,18 @@ export function audioBytesIn(frame: IncomingFrame): number | undefined {
   return undefined
 }
 
-/** Writes one frame. Returns false if the socket must drain first. */
-type WriteFrame = (frame: string) => boolean
-
 /** Writes a turn as numbered frames of one request. */
-function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => void): Sink {
+function toJsonFrames(requestId: string, { write, onEnd, positions }: FrameWriting): Sink {
   const head = chunkFrameHead(requestId)
   let sequence = 0
   return {
-    write: (json) => write(chunkFrame(head, sequence++, json)),
-    pass: (audio) => void write(chunkFrame(head, sequence++, serialiseChunk(audio))),
+    write: (json, entry) =>
+      write(chunkFrame(head, sequence++, { json, position: positions?.next(entry) })),
+    pass: (audio) => void write(chunkFrame(head, sequence++, { json: serialiseChunk(audio) })),
     end: () => {
       onEnd()
-      write(serialiseFrame({ type: 'end', requestId }))
+      const position = positions?.ofChat
+      write(serialiseFrame({ type: 'end', requestId, ...(position && { position }) }))
     },
     // The socket was too slow for this turn; other turns on it may continue.
     abandon: () => {
@@ -89,12 +99,12 @@ export function openBidiCodec({ isReading, hasLiveModel }: BidiCodecOptions): So
     refuse: (fault) =>
       isReading() ? [transientFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
     toOrder: (sink, seen) => toCallByCall(hasLiveModel ? toTextLast(sink) : sink, seen),
-    toSink: (_requestId, write, onEnd) => toTextFrames(write, onEnd),
+    toSink: (_requestId, writing) => toTextFrames(writing),
   }
 }
 
 /** Writes a turn as bidi text frames. */
-function toTextFrames(write: WriteFrame, onEnd: () => void): Sink {
+function toTextFrames({ write, onEnd }: FrameWriting): Sink {
   const writeChunk = (json: string): boolean => write(sseFrame(json))
   const started = new Set<string>()
   return {

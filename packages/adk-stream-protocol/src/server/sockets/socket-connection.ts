@@ -146,8 +146,8 @@ export class SocketConnection implements SocketEvents, Rechecked {
 
   #createHandling(): Handling {
     const readers = new TurnReaders({
-      toSink: (requestId, onOver) =>
-        this.#codec.toSink(requestId, (frame) => this.#peer.write(frame), onOver),
+      toSink: (requestId, reading) =>
+        this.#codec.toSink(requestId, { ...reading, write: (frame) => this.#peer.write(frame) }),
       toOrder: (sink, seen) => this.#codec.toOrder?.(sink, seen) ?? sink,
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),
     })

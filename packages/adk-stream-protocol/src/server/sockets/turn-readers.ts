@@ -1,4 +1,5 @@
 import type { AudioChunk } from '../../protocol/chunk.ts'
+import { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { LogReader, Sink } from '../../turns/log-reader.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -17,6 +18,8 @@ export interface ReadOptions {
   readonly from: ReadFrom
   readonly dialect: Dialect
   readonly audio: AudioMode
+  /** Whether the client asks for positions. Default false. */
+  readonly positions?: boolean | undefined
   /** Whether the request started or resumed the turn, rather than only joined it. Default false. */
   readonly isOwn?: boolean
 }
@@ -28,10 +31,16 @@ interface Reader {
   attachment?: LogReader
 }
 
+interface Reading {
+  readonly onEnd: () => void
+  /** The positions, if the client asks for them. */
+  readonly positions: ChunkPositions | undefined
+}
+
 /** Writes turns to a socket. */
 interface Writing {
   /** Returns the sink for a turn. It calls `onEnd` when the turn ends or the reader is too slow. */
-  readonly toSink: (requestId: string, onEnd: () => void) => Sink
+  readonly toSink: (requestId: string, reading: Reading) => Sink
   /** Reorders the chunks of a turn for the client. `seen` is the approval or call that the client has responded to. */
   readonly toOrder: (sink: Sink, seen: string | undefined) => Sink
   readonly sendAudio: (bytes: Uint8Array) => void
@@ -64,14 +73,19 @@ export class TurnReaders {
   }
 
   /** Sends a turn. Does nothing if it is too long to be replayed. */
-  read(requestId: string, turn: Turn, { from, dialect, audio, isOwn = false }: ReadOptions): void {
+  read(requestId: string, turn: Turn, options: ReadOptions): void {
+    const { from, dialect, audio, positions = false, isOwn = false } = options
     const reader: Reader = { turn, isOwn }
     this.#readers.set(requestId, reader)
     const sink = {
-      ...this.#writing.toSink(requestId, () => this.#readers.delete(requestId)),
+      ...this.#writing.toSink(requestId, {
+        onEnd: () => this.#readers.delete(requestId),
+        positions: positions && dialect === 'ui' ? new ChunkPositions(turn, from) : undefined,
+      }),
       ...this.#audioSink(audio),
     }
-    const seen = typeof from === 'object' && turn.log.isMarked(from.after) ? from.after : undefined
+    const after = typeof from === 'object' && 'after' in from ? from.after : undefined
+    const seen = after !== undefined && turn.log.isMarked(after) ? after : undefined
     const attachment = turn.attach(
       this.#writing.toOrder(toDialect(dialect, sink, from), seen),
       from,

@@ -142,7 +142,9 @@ export class ChaosClient {
   /** Continues to read the running turn of the chat on any server. Returns undefined if no turn runs. */
   async #reopen(): Promise<Stream | undefined> {
     return this.#poll('a turn can be read', async () => {
-      const stream = await Stream.openOnce(this.#person(), AbortSignal.timeout(TIMEOUT_MS))
+      const stream = await Stream.openOnce(this.#person(), {
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      })
       if (stream.status === 200) return stream
       stream.leave()
       if (stream.status !== 204) return undefined

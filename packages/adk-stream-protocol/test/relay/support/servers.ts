@@ -10,6 +10,7 @@ import {
 } from '../../faults/support/payment-server.ts'
 import { Person, readEffects } from '../../faults/support/person.ts'
 import { defer } from '../../support/agents.ts'
+import { PositionClient } from '../../support/position-client.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { openRelay, SCHEMA } from './relays.ts'
 
@@ -87,28 +88,34 @@ export async function openRelayPair(
 /** A client that reads a turn over SSE. */
 export class Stream {
   readonly status: number
-  readonly #chunks: Chunk[] = []
+  readonly #client: PositionClient
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   readonly done: Promise<void>
   #wake: () => void = () => undefined
   #hasEnded = false
 
-  private constructor({ status, body }: Response) {
+  private constructor({ status, body }: Response, client = new PositionClient()) {
     this.status = status
+    this.#client = client
     this.#reader = body?.getReader()
     this.done = this.#read()
   }
 
-  /** Asks for the running turn of a chat. The status is 204 if the server knows of none. */
-  static async openOnce({ url, chatId, user }: Person, signal?: AbortSignal): Promise<Stream> {
+  /** Asks for the running turn of a chat, or for what the client has not received of it. The status is 204 if the server knows of none. */
+  static async openOnce(
+    { url, chatId, user }: Person,
+    { signal, client }: { signal?: AbortSignal; client?: PositionClient } = {},
+  ): Promise<Stream> {
     const init = { headers: { 'x-user': user }, ...(signal && { signal }) }
-    return new Stream(await fetch(`${url}/stream/${chatId}/stream`, init))
+    const query = client?.position === undefined ? 'positions=true' : `after=${client.position}`
+    const path = `/stream/${chatId}/stream${client ? `?${query}` : ''}`
+    return new Stream(await fetch(`${url}${path}`, init), client)
   }
 
   /** Resumes the turn of a chat. On a busy machine a server may learn late of a turn that another one runs. */
-  static async open(person: Person): Promise<Stream> {
+  static async open(person: Person, client?: PositionClient): Promise<Stream> {
     for (;;) {
-      const stream = await Stream.openOnce(person)
+      const stream = await Stream.openOnce(person, client && { client })
       if (stream.status !== 204) return stream
     }
   }
@@ -123,16 +130,16 @@ export class Stream {
   }
 
   get chunks(): readonly Chunk[] {
-    return this.#chunks
+    return this.#client.chunks
   }
 
   get text(): string {
-    return this.#chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')
+    return this.chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')
   }
 
   get message() {
-    const [start] = this.#chunks
-    return foldChunks(start?.type === 'start' ? start.messageId : '', this.#chunks)
+    const [start] = this.chunks
+    return foldChunks(start?.type === 'start' ? start.messageId : '', this.chunks)
   }
 
   /** Resolves when more chunks were received, or at the end. */
@@ -163,8 +170,7 @@ export class Stream {
         pending += decoder.decode(read.value, { stream: true })
         const frames = pending.split('\n\n')
         pending = frames.pop() ?? ''
-        for (const frame of frames)
-          if (frame.startsWith('data: {')) this.#chunks.push(JSON.parse(frame.slice(6)) as Chunk)
+        for (const frame of frames) this.#client.takeEvent(frame)
         this.#wake()
       }
     } catch {
