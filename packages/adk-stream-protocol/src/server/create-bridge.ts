@@ -150,7 +150,10 @@ function openShared(
     if (change.elsewhere) later().changedElsewhere(change)
   })
   const backend = new Lazy(async () => {
-    const opened = await openBackend(settings, await openStore(), modelCalls)
+    const opened = await openBackend(settings, await openStore(), {
+      modelCalls,
+      onWritten: (chat) => later().written(chat),
+    })
     opened.ledger.onChange((approval, event) => {
       reportLater(() => operations.approvalChanged(approval, event))
       news.changed(approval, { elsewhere: false })

@@ -1,7 +1,8 @@
-import { checkSessions } from '../agent/adk-workarounds/session-services.ts'
+import { checkSessions, observeWrites } from '../agent/adk-workarounds/session-services.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
 import { retentionOf } from '../store/remove-data.ts'
 import type { Store } from '../store/store.ts'
 import type { Backend } from './chats/backend.ts'
@@ -19,11 +20,17 @@ import { fenceSessions } from './chats/turns/chat-locker.ts'
 import type { BridgeSettings } from './options.ts'
 import { SignIns } from './sign-in/sign-ins.ts'
 
+interface BackendObservers {
+  readonly modelCalls: ModelCalls | undefined
+  /** Called when an event of a chat was stored or removed. */
+  readonly onWritten: (chat: ChatRef) => void
+}
+
 /** Creates the ledger, the agents and their host on an open store. */
 export async function openBackend(
   settings: BridgeSettings,
   store: Store,
-  modelCalls: ModelCalls | undefined,
+  { modelCalls, onWritten }: BackendObservers,
 ): Promise<Backend> {
   const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
   const { chats, browserCalls } = store
@@ -44,7 +51,7 @@ export async function openBackend(
     chatExists: (chat) => sessions.exists(chat),
     onError,
   })
-  const sessions = openSessions(settings, { store, ledger, agents })
+  const sessions = openSessions(settings, { store, ledger, agents, onWritten })
   const host = openHost(settings, { ledger, agents, sessions, signIns, modelCalls })
   return {
     agents,
@@ -64,13 +71,17 @@ export async function openBackend(
   }
 }
 
+type SessionParts = Pick<Backend, 'store' | 'ledger' | 'agents'> &
+  Pick<BackendObservers, 'onWritten'>
+
 function openSessions(
   { appName, agents: roots, approvals: policy, sessionService, onError }: BridgeSettings,
-  { store, ledger, agents }: Pick<Backend, 'store' | 'ledger' | 'agents'>,
+  { store, ledger, agents, onWritten }: SessionParts,
 ): ChatSessions {
   const service = sessionService ? fenceSessions(sessionService, ledger) : store.sessions
+  const checked = checkSessions(service, { appName, policy, onError })
   return new ChatSessions({
-    service: checkSessions(service, { appName, policy, onError }),
+    service: observeWrites(checked, { appName, onWritten }),
     chats: store.chats,
     authorOf: async (chat) => {
       const root = roots.get(await agents.of(chat))

@@ -29,6 +29,7 @@ import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
 import type { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
 import { pollNews } from './feeds/approval-news.ts'
 import type { Feeds } from './feeds/feeds.ts'
+import { StoredNews } from './feeds/stored-news.ts'
 import type { TurnInfo } from './observers.ts'
 import type { Operations } from './operations/operations.ts'
 import type { BridgeSettings } from './options.ts'
@@ -60,6 +61,7 @@ export interface ChatParts {
   readonly elsewhere: TurnsElsewhere
   readonly remoteTurns: RemoteTurns
   readonly newsPoll: NewsPoll
+  readonly storedNews: StoredNews
   readonly resume: Resume
 }
 
@@ -73,7 +75,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const getParts: GetParts = () => parts
 
   const elsewhere = openElsewhere(settings, shared, getParts)
-  const turns = openTurns(settings, shared, elsewhere)
+  const turns = openTurns(settings, shared, { elsewhere, getParts })
   const turnService = openTurnService(settings, shared, { turns, getParts })
   const decidedTurns = openDecidedTurns(settings, shared, { turnService, getParts })
   const running = { elsewhere, turnService, decidedTurns }
@@ -120,6 +122,14 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const outcomes = openOutcomes(settings, shared, { turns, runs, remoteTurns })
   const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
   const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
+  const storedNews = new StoredNews({
+    backend,
+    events,
+    turns,
+    hasRelay: () => elsewhere.hasRelay,
+    intervalMs,
+    onError,
+  })
   const chats = new ChatService({
     ...sending,
     resume: resumeDecided,
@@ -132,7 +142,8 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     elicits: settings.elicitation,
   })
   const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
-  const parts: ChatParts = { ...opened, owners, outcomes, elsewhere, remoteTurns, newsPoll, resume }
+  const reporting = { newsPoll, storedNews, remoteTurns }
+  const parts: ChatParts = { ...opened, ...reporting, owners, outcomes, elsewhere, resume }
   return parts
 }
 
@@ -155,6 +166,7 @@ function openElsewhere(
     isAwaited: () => isWatched(events, getParts().runs),
     onTurnChange: (change) => {
       reportTurn(change, events)
+      if (change.ended) getParts().storedNews.changedElsewhere(change.chat)
       getParts().remoteTurns.turnChanged(change)
     },
     onApprovals: () => getParts().newsPoll.readNow(),
@@ -170,15 +182,15 @@ function openElsewhere(
 }
 
 /** Reports a turn of another server to the feeds of this one. */
-function reportTurn({ chat, messageId, ended }: TurnChange, events: ChatEvents): void {
-  if (!ended) events.turnStarted(chat, messageId)
+function reportTurn({ chat, messageId, turnId, ended }: TurnChange, events: ChatEvents): void {
+  if (!ended) events.turnStarted(chat, { messageId, turn: turnId })
   events.chatChanged(chat)
 }
 
 function openTurns(
   settings: BridgeSettings,
   { backend, events }: SharedParts,
-  elsewhere: TurnsElsewhere,
+  { elsewhere, getParts }: Pick<ChatParts, 'elsewhere'> & { readonly getParts: GetParts },
 ): TurnRegistry {
   const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
     (settings.elicitation && (await stopAskingElsewhere({ backend, elsewhere }, chat))) ||
@@ -190,7 +202,10 @@ function openTurns(
     lockChat: createChatLocker(backend, { stopIfUnwatched }, settings.onError),
     onLocked: (chat, turn) => elsewhere.publish(chat, turn),
     stopElsewhere: (chat) => elsewhere.stop(chat),
-    onChange: (chat) => events.chatChanged(chat),
+    onChange: (chat) => {
+      events.chatChanged(chat)
+      getParts().storedNews.turnChanged(chat)
+    },
   })
 }
 
@@ -205,7 +220,7 @@ function openTurnService(
     exposeState,
     onError,
     onChunk,
-    onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
+    onTurn: ({ messageId, turn, ...chat }) => events.turnStarted(chat, { messageId, turn }),
     onLateResults: createLateReport(settings, shared, getParts),
     isLive: (approval) => getParts().owners.holds(approval),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),

@@ -1,5 +1,6 @@
 import type { Approval } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
 import type { Backend } from './chats/backend.ts'
 import { createElicitationSweep } from './chats/recovery/lost-elicitations.ts'
@@ -33,6 +34,8 @@ export interface Services {
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
   readonly approvalChanged: (approval: Approval) => void
+  /** An event of a chat was stored or removed. */
+  readonly written: (chat: ChatRef) => void
   readonly timeline: Bridge['timeline']
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly deletePrincipal: Bridge['deletePrincipal']
@@ -72,6 +75,7 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
       runs?.approvalChanged(approval)
       elsewhere.notifyApprovals()
     },
+    written: (chat) => all.storedNews.written(chat),
     changedElsewhere: (change) => all.remoteTurns.changed(change),
     countTurns: () => turns.size,
     countLiveSessions: () => runs?.size ?? 0,
@@ -94,6 +98,7 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
       all.remoteTurns.close()
       await outcomes.close()
       await all.newsPoll.close()
+      await all.storedNews.close()
       await runs?.close()
       await recovery.close()
       await retention?.close()

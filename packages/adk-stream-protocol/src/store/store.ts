@@ -77,6 +77,22 @@ export interface LockedSessionReader {
   getOrCreateLockedSession(request: CompositeSessionKey): Promise<Session>
 }
 
+/** A session service that can say which sessions have changed without reading them. */
+export interface ChangeTagReader {
+  /** Returns a number that is another one after a change by another process. */
+  readChangeCount(): Promise<number>
+  /** Returns, for each user, a tag of each session. A tag is another one after any change of the session's events. */
+  readChangeTags(request: {
+    readonly appName: string
+    readonly userIds: readonly string[]
+  }): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>>
+}
+
+/** Whether a session service implements {@link ChangeTagReader}. */
+export function canReadChangeTags(service: object): service is ChangeTagReader {
+  return 'readChangeTags' in service && typeof service.readChangeTags === 'function'
+}
+
 /** Whether a session service implements {@link LockedSessionReader}. */
 export function canReadLocked(service: object): service is LockedSessionReader {
   return 'getLockedSession' in service && typeof service.getLockedSession === 'function'

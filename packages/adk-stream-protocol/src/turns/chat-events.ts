@@ -2,7 +2,7 @@ import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import { maySee } from '../approvals/deciders.ts'
 import type { ChatEvent, FeedEvent } from '../protocol/server-views.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
-import { keyOf } from './turn-registry.ts'
+import { keyOf, principalOf } from './turn-registry.ts'
 
 /** Returns the principal of a feed with its present roles. */
 type Reader = () => { readonly id: string; readonly roles?: readonly string[] }
@@ -11,6 +11,12 @@ type Reader = () => { readonly id: string; readonly roles?: readonly string[] }
 export type FollowedChange = 'changed' | 'stored'
 
 type Follower = (change: FollowedChange) => void
+
+/** A turn, with the id of its log. Undefined if the turn only shows what is stored. */
+interface StartedTurn {
+  readonly messageId: string
+  readonly turn: string | undefined
+}
 
 /** Delivers the changes of chats and approvals to the feeds of this process. */
 export class ChatEvents {
@@ -38,10 +44,17 @@ export class ChatEvents {
   }
 
   /** Reports that a turn of a chat started or resumed. */
-  turnStarted(chat: ChatRef, messageId: string): void {
-    this.#publishToChat(chat, { type: 'turn', messageId })
+  turnStarted(chat: ChatRef, { messageId, turn }: StartedTurn): void {
+    this.#publishToChat(chat, { type: 'turn', messageId, turn })
     const { principalId, chatId } = chat
-    this.#publishToOwner(principalId, { type: 'turn', chatId, messageId })
+    this.#publishToOwner(principalId, { type: 'turn', chatId, messageId, turn })
+  }
+
+  /** Reports that what is stored of a chat has changed, and that no turn is running. */
+  stored(chat: ChatRef, position: string): void {
+    this.#publishToChat(chat, { type: 'stored', position })
+    const { principalId, chatId } = chat
+    this.#publishToOwner(principalId, { type: 'stored', chatId, position })
   }
 
   /** Reports a changed approval to its chat and to the principals that may see it. */
@@ -66,6 +79,13 @@ export class ChatEvents {
     if (this.#ofChats.has(keyOf(chat)) || this.#followers.has(keyOf(chat))) return true
     for (const reader of this.#ofLists.values()) if (reader().id === chat.principalId) return true
     return false
+  }
+
+  /** Returns the principals whose chats are watched or followed. */
+  principals(): ReadonlySet<string> {
+    const keys = [...this.#ofChats.keys(), ...this.#followers.keys()]
+    const readers = [...this.#ofLists.values()].map((reader) => reader().id)
+    return new Set([...keys.map(principalOf), ...readers])
   }
 
   /** Adds a listener for a chat. Returns a function that removes it. */

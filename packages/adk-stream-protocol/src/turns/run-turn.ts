@@ -21,6 +21,8 @@ export interface RunTurnOptions extends TranslationOptions {
   readonly passSound?: boolean
   /** Whether calls continue to run after the events end. Default false: they end without a result. */
   readonly leavesCalls?: () => boolean
+  /** Reads the position of the chat at the end of a completed run, for a client that has read the turn. Default: it is not known. */
+  readonly readPosition?: () => Promise<string | undefined>
   /** Called for every chunk. */
   readonly onChunk: ((chunk: Chunk) => void) | undefined
   readonly onError: (error: unknown) => void
@@ -75,6 +77,11 @@ export async function runTurn(
   } finally {
     abandonment.cancel()
   }
+  if (turn.wantsPosition && writer.isComplete) {
+    const position = await options.readPosition?.()
+    // The end of a stopped turn is stored later.
+    if (writer.isComplete) turn.endPosition = position
+  }
   return writer.finish()
 }
 
@@ -109,6 +116,11 @@ class TurnWriter {
       if (this.#state.error) return
       if (log.congested) await log.room()
     }
+  }
+
+  /** Whether the run has neither failed nor been stopped, and has not paused at the question of an MCP server. */
+  get isComplete(): boolean {
+    return !this.#turn.signal.aborted && !this.#state.error && this.#turn.asking === undefined
   }
 
   get #state(): Translation {

@@ -107,6 +107,11 @@ export class TurnRegistry {
     return turn?.log.ended || turn?.isReplay ? undefined : turn
   }
 
+  /** Whether a turn of a chat waits, runs or is not settled, also one that only streams what is stored. */
+  has(chat: ChatRef): boolean {
+    return this.#running.has(keyOf(chat))
+  }
+
   /** Returns the turn of a chat that has ended at the question of an MCP server while its run continues. */
   asking(chat: ChatRef): Turn | undefined {
     const turn = this.#running.get(keyOf(chat))
@@ -273,6 +278,11 @@ async function runAndUnlock(turn: Turn, job: TurnJob, unlock: () => Promise<void
   } finally {
     await unlock()
   }
+}
+
+/** Returns the principal of a key. */
+export function principalOf(key: string): string {
+  return key.slice(key.indexOf('/') + 1)
 }
 
 /** Returns a chat as one string. A chat id contains no slash, so the key is unambiguous. */

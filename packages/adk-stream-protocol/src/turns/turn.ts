@@ -57,10 +57,12 @@ export class Turn {
   readonly #next = defer<Turn | undefined>()
   /** The question of an MCP server at which the log has ended although the run continues. Set before the log ends. */
   asking: string | undefined
-  /** Whether a reader receives the positions of the chat at the end of the turn. */
+  /** Whether a reader asks for `positions`. Set before the log ends. */
   wantsPosition = false
-  /** The positions of the chat before and after the turn. Set before the log ends, if a reader wants them and they are known. */
-  positions: ChatPositions | undefined
+  /** The position of the chat when the turn had locked it. Undefined if nothing has read the chat then. */
+  startPosition: string | undefined
+  /** The position of the chat for a client that had `startPosition` and has read the turn. Set before the log ends. */
+  endPosition: string | undefined
   /** The code of the error with which the run ended. */
   failure: string | undefined
 
@@ -92,6 +94,12 @@ export class Turn {
   /** Aborted when the turn is stopped. */
   get signal(): AbortSignal {
     return this.#abort.signal
+  }
+
+  /** PO4: the positions of the chat before and after the turn. Undefined if they are not known, or no reader asked for them. */
+  get positions(): ChatPositions | undefined {
+    const { startPosition: before, endPosition: after } = this
+    return before === undefined || after === undefined ? undefined : { before, after }
   }
 
   /** Reads the turn from its start, or from a pause or a position for a client that has the part before it. */

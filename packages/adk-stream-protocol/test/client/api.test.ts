@@ -51,7 +51,7 @@ test('[CL17] a chat is loaded as messages of AI SDK 6 and 7, without a cast, and
       JSON.parse(JSON.stringify(chat.messages)),
     )
   await api.deleteChat('chat-1')
-  expect(await api.loadChat('chat-1')).toEqual({ messages: [], running: false })
+  expect(await api.loadChat('chat-1')).toEqual({ messages: [], running: false, position: '0.' })
 })
 
 test('[CL17] pending approvals are listed, read with their history, and decided; a rejection is an AdkError', async () => {

@@ -241,7 +241,7 @@ test('[RL24] a message is rejected while the only reader of the running turn is 
   expect(reader.text).toBe('Half.Rest.')
 })
 
-test('[RL25] feeds report turns of other servers when they start and end', async () => {
+test('[RL25] [PO3] feeds report turns of other servers when they start and end, and what is stored then', async () => {
   await using pair = await openRelayPair(database, 'reported')
   await pair.atTwo.say('[[say Before.]]')
   const headers = { 'x-user': 'hanako' }
@@ -251,11 +251,21 @@ test('[RL25] feeds report turns of other servers when they start and end', async
   const messageId = answer.chunks[0]?.['messageId']
   const isTurn = (event: Record<string, unknown>): boolean =>
     event['type'] === 'turn' && event['messageId'] === messageId
-  await readUntil(ofChat, isTurn)
+  const ofTurn = await readUntil(ofChat, (_event, all) => all.some(isTurn) && all.some(isStored))
+  const loaded = await fetch(`${pair.two.url}/chats/reported/messages`, { headers })
+  expect(ofTurn.findLast(isStored)).toEqual({ type: 'stored', position: await positionIn(loaded) })
   // The end changes the list of chats once more.
   const seen = await readUntil(feed, (event, all) => event['type'] === 'chat' && all.some(isTurn))
   expect(seen.at(-1)).toEqual({ type: 'chat', chatId: 'reported' })
 })
+
+function isStored({ type }: Record<string, unknown>): boolean {
+  return type === 'stored'
+}
+
+async function positionIn(response: Response): Promise<unknown> {
+  return ((await response.json()) as { position: string }).position
+}
 
 test('[RL30] [RL31] what a crashed server has streamed is stored once, and its turn ends', async () => {
   await using pair = await openRelayPair(database, 'crashed')

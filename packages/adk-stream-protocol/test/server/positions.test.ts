@@ -1,12 +1,15 @@
 import { FunctionTool } from '@google/adk'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 
+import { Turn } from '../../src/turns/turn.ts'
 import { mergeChanged } from '../approvals/support/expect-positions.ts'
 import { assistant } from '../support/agents.ts'
 import { type Browser, codeOf } from '../support/browser.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { type ServeOptions, serve } from '../support/serve.ts'
+
+afterEach(() => vi.restoreAllMocks())
 
 const pay = new FunctionTool({
   name: 'pay',
@@ -105,3 +108,58 @@ test('[PO2] a position is unknown after the conversation was rewound', async () 
   expect(again.messages).toHaveLength(2)
   expect(again.messages[1]?.id).not.toBe(messages[1]?.id)
 })
+
+/** Makes every reader of a turn ask for positions. Returns the turns that were read, in order. */
+function askForPositions(): Turn[] {
+  const turns: Turn[] = []
+  const attach = Reflect.get(Turn.prototype, 'attach')
+  vi.spyOn(Turn.prototype, 'attach').mockImplementation(function (this: Turn, ...given) {
+    turns.push(this)
+    this.wantsPosition = true
+    return attach.apply(this, given)
+  })
+  return turns
+}
+
+test('[PO4] a turn that a client has read takes it from the position before to the position after', async () => {
+  const turns = askForPositions()
+  await using server = await serve(OPTIONS)
+  const browser = server.browser()
+  await say(browser, '[[say One.]]')
+  const one = await load(browser)
+  await say(browser, '[[call pay {}]][[then]][[say Paid.]]')
+  const asked = await load(browser)
+  await decide(browser, asked.messages.at(-1))
+  const paid = await load(browser)
+  expect(turns.map(({ positions }) => positions)).toEqual([
+    { before: '0.', after: one.position },
+    { before: one.position, after: asked.position },
+    { before: asked.position, after: paid.position },
+  ])
+})
+
+test('[PO4] a turn that was stopped, has failed or has replaced a message has no positions', async () => {
+  const turns = askForPositions()
+  await using server = await serve({ ...OPTIONS, onError: () => undefined })
+  const browser = server.browser()
+  await say(browser, '[[error 400 INVALID_ARGUMENT no]]')
+  await (await browser.say('[[say One.]][[wait never]]')).body?.getReader().read()
+  await browser.stop()
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: '[[say One.]]' }] }
+  for (const trigger of ['submit-message', 'regenerate-message'])
+    await (await browser.post('/stream', { id: 'chat-1', messages: [message], trigger })).text()
+  const known = turns.map(({ positions }) => positions !== undefined)
+  expect(known).toEqual([false, false, true, false])
+})
+
+/** Approves the call of a message as a stock client does. */
+async function decide(browser: Browser, message: ChatMessage | undefined): Promise<void> {
+  const parts = message?.parts.map((part) =>
+    'approval' in part ? { ...part, state: 'approval-responded', approval: approve(part) } : part,
+  )
+  await (await browser.post('/stream', { id: 'chat-1', messages: [{ ...message, parts }] })).text()
+}
+
+function approve({ approval }: { readonly approval?: unknown }): object {
+  return { ...(approval as { readonly id: string }), approved: true }
+}

@@ -190,7 +190,8 @@ test('[PO4] the end of a stream has the positions of the chat before and after t
     const positions = new ChunkPositions(turn, 'start')
     turn.attach(jsonCodec.toSink('r1', { write, onEnd: () => undefined, positions }))
     expect(turn.wantsPosition).toBe(true)
-    turn.positions = url === '/known' ? { before: '2.e2', after: '5.e5' } : undefined
+    turn.startPosition = '2.e2'
+    if (url === '/known') turn.endPosition = '5.e5'
     turn.log.end()
   })
   const url = `http://127.0.0.1:${await listen(server)}`

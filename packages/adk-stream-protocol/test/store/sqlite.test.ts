@@ -9,6 +9,7 @@ import { posixTest } from '../../../../test/support/posix-test.ts'
 import { Connection } from '../../src/store/sqlite/connection.ts'
 import { openDatabase } from '../../src/store/sqlite/open-database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { canReadChangeTags } from '../../src/store/store.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { idsOf, key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
 import { refusal } from './support/subjects.ts'
@@ -30,6 +31,36 @@ test('[ST10] many concurrent first uses create one session', async () => {
   )
   expect(new Set(sessions.map((session) => session.state['by'])).size).toBe(1)
   expect((await one.sessions.listSessions(key)).totalItems).toBe(1)
+})
+
+test('[PO3] the tag of a session changes with its events, and the count with the changes of other processes', async () => {
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('s.db') })
+  await using two = await openSqliteStore({ path: folder.file('s.db') })
+  const { sessions } = one
+  if (!canReadChangeTags(sessions)) throw new Error('A SQLite store has change tags.')
+  const seen: unknown[] = []
+  const look = async (): Promise<void> => {
+    const { appName, userId, sessionId } = key
+    const tags = await sessions.readChangeTags({ appName, userIds: [userId, 'nobody'] })
+    expect([...tags.keys()]).toEqual([userId])
+    seen.push(`${await sessions.readChangeCount()} ${tags.get(userId)?.get(sessionId)}`)
+  }
+  const session = await two.sessions.createSession(key)
+  await look()
+  await two.sessions.appendEvent({ session, event: textEvent('one') })
+  await look()
+  await two.sessions.appendEvent({ session, event: textEvent('two') })
+  await look()
+  await two.sessions.rewind({ ...key, eventId: 'two' })
+  await look()
+  await two.sessions.deleteSession(key)
+  await two.sessions.createSession(key)
+  await look()
+  expect(new Set(seen).size).toBe(5)
+  const [counts, tags] = [0, 1].map((part) => seen.map((each) => String(each).split(' ')[part]))
+  expect(new Set(counts).size).toBe(5)
+  expect(new Set(tags).size).toBe(5)
 })
 
 test('[ST30] [ST32] two processes that concurrently open a new file share one session and one secret, and exit', async () => {

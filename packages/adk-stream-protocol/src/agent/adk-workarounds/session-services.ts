@@ -7,9 +7,11 @@ import type {
 } from '@google/adk'
 import { getFunctionCalls } from '@google/adk'
 
+import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
 import { ApprovalUnavailableError } from '../call-responses.ts'
+import type { ResponseAppender } from '../history/cut-events.ts'
 import { toStoredEvent } from '../history/input-calls.ts'
 import { asksForApproval } from '../history/open-questions.ts'
 import { readOriginalCall } from '../tool-call.ts'
@@ -73,10 +75,40 @@ async function refuseCallsThatNeedApproval(
   }
 }
 
+/** A session service may have more methods that write than ADK's. */
+interface WritingService extends BaseSessionService, Partial<ResponseAppender> {
+  rewind?(request: { readonly userId: string; readonly sessionId: string }): Promise<void>
+}
+
+/** Calls `onWritten` after each attempt to change the events of a chat. Other runners use sessions of other applications. */
+export function observeWrites(
+  service: WritingService,
+  { appName, onWritten }: { readonly appName: string; readonly onWritten: (chat: ChatRef) => void },
+): BaseSessionService {
+  const written = ({ appName: name, userId: principalId, id: chatId }: Session): void => {
+    if (name === appName) onWritten({ principalId, chatId })
+  }
+  const appendEvent: WritingService['appendEvent'] = async (request) => {
+    if (request.event.partial) return service.appendEvent(request)
+    return service.appendEvent(request).finally(() => written(request.session))
+  }
+  const appendResponse: WritingService['appendResponse'] = async (request, calls) =>
+    service.appendResponse?.(request, calls).finally(() => written(request.session)) ?? false
+  const rewind: WritingService['rewind'] = async (request) => {
+    const { userId: principalId, sessionId: chatId } = request
+    await service.rewind?.(request).finally(() => onWritten({ principalId, chatId }))
+  }
+  return intercept(service, {
+    appendEvent,
+    ...(service.appendResponse && { appendResponse }),
+    ...(service.rewind && { rewind }),
+  })
+}
+
 /** Returns the session service with other methods in place of some of its own. */
 export function intercept<Service extends BaseSessionService>(
   service: Service,
-  methods: Partial<Pick<BaseSessionService, 'appendEvent' | 'getSession'>>,
+  methods: Partial<WritingService>,
 ): Service {
   const bound = new Map<string | symbol, unknown>(Object.entries(methods))
   return new Proxy(service, {

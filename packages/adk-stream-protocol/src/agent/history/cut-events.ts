@@ -77,7 +77,7 @@ export function hasFinalResponse(event: Event, toolCallId: string): boolean {
 }
 
 /** A session service that appends a response only if the session still contains the calls. */
-interface ResponseAppender {
+export interface ResponseAppender {
   /** Checks and appends in one transaction. Returns false, and stores nothing, if a call was removed. */
   appendResponse(request: AppendEventRequest, calls: readonly string[]): Promise<boolean>
 }

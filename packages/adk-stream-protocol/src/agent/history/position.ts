@@ -1,7 +1,5 @@
 import type { Event } from '@google/adk'
 
-import { readNotes } from './event-notes.ts'
-
 /**
  * Returns the position of a conversation: the number of its events and the id of the last one. Events are appended or removed, and a
  * removed event never returns, so a position that is a prefix of a conversation says which events a client has seen.
@@ -18,17 +16,4 @@ export function countEventsAt(events: readonly Event[], position: string): numbe
   const count = Number.parseInt(position, 10)
   const isPrefix = count >= 0 && count <= events.length && positionOf(events, count) === position
   return isPrefix ? count : undefined
-}
-
-/** Whether a position is followed by events of one message only. A client that has read that message has read all of them. */
-export function isFollowedOnlyBy(
-  events: readonly Event[],
-  position: string,
-  messageId: string,
-): boolean {
-  const count = countEventsAt(events, position)
-  if (count === undefined) return false
-  return events
-    .slice(count)
-    .every((event) => (readNotes(event).messageId ?? messageId) === messageId)
 }

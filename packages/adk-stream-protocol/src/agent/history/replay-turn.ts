@@ -318,6 +318,20 @@ export function readConversation(
   return { messages: changed.flatMap((turn) => readTurn(turn, options)), position, after }
 }
 
+/**
+ * Returns the position of a conversation, for a client that had it up to `before` and has read one message since. Undefined if the client
+ * does not have all of it: something else was stored too, or the conversation does not begin with `before`.
+ */
+export function findPositionAfter(
+  events: readonly Event[],
+  { before, messageId }: { readonly before: string; readonly messageId: string },
+): string | undefined {
+  const count = countEventsAt(events, before)
+  const read = new Set(findTurn(events, messageId)?.events)
+  const isRead = count !== undefined && events.slice(count).every((event) => read.has(event))
+  return isRead ? positionOf(events) : undefined
+}
+
 /** Whether a call of a turn has no result. Its approval may be decided, or the call may run, without an event that says so. */
 function hasOpenCalls({ events }: StoredTurn): boolean {
   const open = new Set<string>()

@@ -19,6 +19,7 @@ import type { LiveRuns } from '../chats/live-runs.ts'
 import { findOpenQuestion } from '../chats/turns/asking-turns.ts'
 import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
 import type { Feeds } from '../feeds/feeds.ts'
+import type { StoredNews } from '../feeds/stored-news.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
 import {
   checkInput,
@@ -39,6 +40,7 @@ interface ChatRoutesOptions {
   readonly elicitation: boolean
   readonly events: ChatEvents
   readonly feeds: Feeds
+  readonly storedNews: Pick<StoredNews, 'follow'>
   readonly chats: ChatService
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
@@ -49,7 +51,7 @@ interface ChatRoutesOptions {
 
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
-  const { backend, turns, elsewhere, events, feeds, chats, runs, limits } = options
+  const { backend, turns, elsewhere, events, feeds, storedNews, chats, runs, limits } = options
   const { exposeState, elicitation } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
@@ -94,6 +96,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const feed = feeds.open<ChatEvent>(request, (_reader, listener) =>
       events.watchChat(chat, listener),
     )
+    await storedNews.follow(chat.principalId)
     return { type: 'feed', feed, headers: {} }
   }
 
@@ -219,8 +222,12 @@ export function chatListRoutes({
   turns,
   events,
   feeds,
+  storedNews,
   limits,
-}: Pick<ChatRoutesOptions, 'backend' | 'turns' | 'events' | 'feeds' | 'limits'>): readonly Route[] {
+}: Pick<
+  ChatRoutesOptions,
+  'backend' | 'turns' | 'events' | 'feeds' | 'storedNews' | 'limits'
+>): readonly Route[] {
   const list = async ({ principal: { id: principalId } }: AuthenticatedRequest): Promise<Reply> => {
     const chats = await listChats(await backend.get(), principalId, {
       limits,
@@ -245,6 +252,7 @@ export function chatListRoutes({
     const feed = feeds.open<FeedEvent>(request, (reader, listener) =>
       events.watchLists(reader, listener),
     )
+    await storedNews.follow(request.principal.id)
     return { type: 'feed', feed, headers: {} }
   }
 

@@ -93,6 +93,14 @@ export function prepareSessionStatements(connection: Connection) {
         WHERE events.session = (SELECT session FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3)
           AND part.value ->> '$.functionCall.id' = wanted.value)`),
 
+    readDataVersion: connection.prepare<{ data_version: number }>(
+      'SELECT data_version FROM pragma_data_version',
+    ),
+    // One row for each user: reading a row costs libsql more than joining the values.
+    readTags: connection.prepare<{ user_id: string; tags: string }>(`
+      SELECT user_id, json_group_object(session_id, session || '.' || epoch || '.' || seq) AS tags
+      FROM sessions WHERE app_name = ? AND user_id IN (SELECT value FROM json_each(?)) GROUP BY user_id`),
+
     findRewind: connection.prepare<RewindRow>(`
       SELECT session, created_at, initial_state
       FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?`),

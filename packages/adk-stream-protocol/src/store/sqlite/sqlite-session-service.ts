@@ -44,6 +44,7 @@ import {
 import type { SessionKey } from '../keys.ts'
 import { checkName, joinKey, LockedChats, sessionKey } from '../keys.ts'
 import type {
+  ChangeTagReader,
   FirstMessageReader,
   LockedSessionReader,
   RewindableSessionService,
@@ -66,7 +67,7 @@ import {
  */
 export class SqliteSessionService
   extends StoredSessionService
-  implements RewindableSessionService, FirstMessageReader, LockedSessionReader
+  implements RewindableSessionService, FirstMessageReader, LockedSessionReader, ChangeTagReader
 {
   readonly #connection: Connection
   readonly #statements: SessionStatements
@@ -154,6 +155,21 @@ export class SqliteSessionService
   async readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined> {
     const [row] = await this.#statements.findFirstMessage.select(...sessionKey(request))
     return row && decodeEvent(row.data)
+  }
+
+  async readChangeCount(): Promise<number> {
+    const [row] = await this.#statements.readDataVersion.select()
+    return row?.data_version ?? 0
+  }
+
+  async readChangeTags({
+    appName,
+    userIds,
+  }: Parameters<ChangeTagReader['readChangeTags']>[0]): ReturnType<
+    ChangeTagReader['readChangeTags']
+  > {
+    const rows = await this.#statements.readTags.select(appName, JSON.stringify(userIds))
+    return new Map(rows.map(({ user_id, tags }) => [user_id, readTags(tags)]))
   }
 
   async rewind(request: RewindRequest): Promise<void> {
@@ -285,6 +301,11 @@ function viewSession(
     decodeState(row?.user_state ?? null),
   )
   return toSession(request, { state: merged, updatedAt, events })
+}
+
+function readTags(text: string): ReadonlyMap<string, string> {
+  // The statement `readTags` wrote the text.
+  return new Map(Object.entries(JSON.parse(text) as Record<string, string>))
 }
 
 /** A session that was read, or as it would be created. */

@@ -186,7 +186,7 @@ export async function showStored(
   chat: ChatRef,
   { messageId, isRead = false }: { readonly messageId: string; readonly isRead?: boolean },
 ): Promise<void> {
-  events.turnStarted(chat, messageId)
+  events.turnStarted(chat, { messageId, turn: undefined })
   events.chatChanged(chat)
   if (isRead || runs?.hasListeners(chat) !== true) return
   runs.show(chat, await turnService.replay(chat, messageId))

@@ -107,7 +107,7 @@ export async function checkResponses(
 /** Yields the events of all runs that the responses allow. More responses may arrive during a run. */
 export async function* runResponses(
   backend: Backend,
-  { messageId, signal }: Turn,
+  { id: turn, messageId, signal }: Turn,
   given: ResponsesInTurn & { readonly options: RunOptions },
 ): AsyncGenerator<Event> {
   const { host, ledger } = backend
@@ -133,7 +133,7 @@ export async function* runResponses(
       throw new ProtocolError('internal', STUCK)
     }
     // EV3: report a turn only if it has work to do.
-    if (isFirst) options.onTurn({ ...chat, messageId })
+    if (isFirst) options.onTurn({ ...chat, messageId, turn })
     for (const id of ids) sent.add(id)
     const run = await prepareRun(backend, messageId, { ...given, content, ids })
     yield* host.resume(chat, messageId, { ...run.resumed, signal })

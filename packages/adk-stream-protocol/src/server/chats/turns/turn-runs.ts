@@ -1,9 +1,12 @@
 import type { Event } from '@google/adk'
 import { context, SpanStatusCode, trace } from '@opentelemetry/api'
 
+import { positionOf } from '../../../agent/history/position.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import {
   closeAtPause,
+  findPositionAfter,
+  findTurn,
   markPauses,
   replayTurn,
   toReplay,
@@ -24,13 +27,18 @@ import type { TurnInfo } from '../../observers.ts'
 import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 
+/** A turn that has started, with its id. */
+export interface StartedTurn extends TurnInfo {
+  readonly turn: string
+}
+
 export interface TurnRunsOptions extends TranslationOptions {
   /** Whether MCP servers may ask questions during a call. */
   readonly elicits: boolean
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
   /** Called when a turn starts, and when it resumes with new work. */
-  readonly onTurn: (turn: TurnInfo) => void
+  readonly onTurn: (started: StartedTurn) => void
   /** Called when results of approved calls were stored after their turn was stopped. The turn may have ended. */
   readonly onLateResults: (turn: TurnInfo) => void
   /** Called when the run of a turn has ended. `isLive` says that it was a message of a live session. */
@@ -84,7 +92,7 @@ export async function streamRun(
     from = closeSteps(before.state)
     await run.untilAnswered(turn.signal)
     current = turns.continue(chat, current)
-    options.onTurn({ ...chat, messageId: turn.messageId })
+    options.onTurn({ ...chat, messageId: turn.messageId, turn: current.id })
   }
 }
 
@@ -104,6 +112,7 @@ async function streamOnce(
         exposeState,
         onError,
         onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
+        readPosition: () => readPosition(backend, chat, turn),
         ...how,
       })
       if (outcome.end === 'failed') turn.failure = outcome.stats.errorCode ?? 'internal'
@@ -125,6 +134,18 @@ async function streamOnce(
   }
 }
 
+/** Reads the position of a chat at the end of a turn. Undefined if the reader of the turn does not have everything up to it. */
+async function readPosition(
+  backend: Backend,
+  chat: ChatRef,
+  { startPosition: before, messageId }: Turn,
+): Promise<string | undefined> {
+  if (before === undefined) return undefined
+  // Without a position, the client reads the messages.
+  const session = await backend.sessions.get(toAppChat(backend, chat)).catch(() => undefined)
+  return session && findPositionAfter(session.events, { before, messageId })
+}
+
 /** Starts the timeouts of browser calls. */
 async function startTimeouts(
   backend: Backend,
@@ -140,14 +161,20 @@ async function startTimeouts(
   }
 }
 
+/** The stored part of a turn, with the position of its chat. */
+interface StoredPart extends ReplayedTurn {
+  readonly position: string
+}
+
 /** Replays the stored part of a turn, up to its pause. Returns undefined if the turn does not exist. */
 export async function replayStored(
   { sessions }: Pick<Backend, 'sessions'>,
   chat: AppChatRef,
   { messageId, options }: { readonly messageId: string; readonly options: TranslationOptions },
-): Promise<ReplayedTurn | undefined> {
-  const stored = await sessions.findTurn(chat, messageId)
-  return stored && closeAtPause(replayTurn(stored, options))
+): Promise<StoredPart | undefined> {
+  const { events = [] } = (await sessions.get(chat)) ?? {}
+  const stored = findTurn(events, messageId)
+  return stored && { ...closeAtPause(replayTurn(stored, options)), position: positionOf(events) }
 }
 
 /** Writes the stored part of a turn into its log, and marks the pauses from which clients continue to read. */

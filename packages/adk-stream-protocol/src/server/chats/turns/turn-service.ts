@@ -4,6 +4,7 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import type { Event, Session } from '@google/adk'
 
 import { toRepliedNote } from '../../../agent/call-responses.ts'
+import { positionOf } from '../../../agent/history/position.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import {
   closeAtPause,
@@ -119,9 +120,11 @@ export class TurnService {
       replaces || id === undefined ? undefined : { id, content: toUserContent(request.message) }
     const reads = !replaces && !reply && !cancels
     let session: Session | undefined
+    let position: string | undefined
     const findReply = async (isLocked: boolean): Promise<string | undefined> => {
       const { sessions } = backend
       const read = isLocked ? await sessions.getOrCreateLocked(key) : await sessions.get(key)
+      if (isLocked) position = positionOf(read?.events ?? [])
       // The run need not read it again, if nothing is written before.
       if (isLocked && reads) session = read
       return read && repliesTo && findReplyTo(read, repliesTo)
@@ -129,7 +132,9 @@ export class TurnService {
     return this.#turns.start(chat, randomUUID(), {
       reads,
       ...(repliesTo && { repliesTo, findReply }),
-      prepare: async ({ messageId }) => {
+      prepare: async (turn) => {
+        const { messageId } = turn
+        turn.startPosition = position
         if (replaces) await prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
         const approval = await reply?.decide()
@@ -145,7 +150,7 @@ export class TurnService {
       },
       run: async (turn) => {
         const { messageId, signal } = turn
-        this.#options.onTurn({ ...chat, messageId })
+        this.#options.onTurn({ ...chat, messageId, turn: turn.id })
         if (decided) return this.#stream(backend, turn, { chat, events: yieldAll([decided]) })
         const sent = { messageId, userMessageId, state }
         const events = backend.host.run(key, request, { ...sent, signal, session })
@@ -166,7 +171,7 @@ export class TurnService {
     // The agent of a chat was found before its decision was accepted.
     if (!decision) await backend.agents.of(key)
     const approval = decision?.approval ?? responses.approval
-    let replayed: ReplayedTurn | undefined
+    let from: Translation | undefined
     return this.#turns.start(chat, messageId, {
       reads: approval !== undefined,
       waitForRunning: true,
@@ -183,8 +188,11 @@ export class TurnService {
           const { continueAfter } = responses
           if (continueAfter && (await findContinuing(backend, continueAfter)))
             await backend.sessions.endLostCalls(key)
-          replayed = await replayStored(backend, key, { messageId, options: this.#options })
+          const options = this.#options
+          const replayed = await replayStored(backend, key, { messageId, options })
           if (!replayed) throw new ProtocolError('nothing-new')
+          from = replayed.state
+          turn.startPosition = replayed.position
           const pause = findResumeIndex(replayed, responses.seen)
           await checkResponses(backend, replayed, { chat: key, responses, pause })
           await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
@@ -196,11 +204,7 @@ export class TurnService {
       run: async (turn) => {
         const options = this.#options
         const events = runResponses(backend, turn, { chat: key, responses, options })
-        await this.#stream(backend, turn, {
-          chat,
-          events,
-          ...(replayed && { from: replayed.state }),
-        })
+        await this.#stream(backend, turn, { chat, events, ...(from && { from }) })
         if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
       },
     })
@@ -263,7 +267,7 @@ export class TurnService {
         await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
       },
       run: async (turn) => {
-        this.#options.onTurn({ ...chat, messageId })
+        this.#options.onTurn({ ...chat, messageId, turn: turn.id })
         const from = replayed && { from: replayed.state }
         await this.#stream(backend, turn, {
           chat,
