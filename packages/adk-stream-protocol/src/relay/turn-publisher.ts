@@ -1,7 +1,6 @@
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { LogReader, Position, Sink } from '../turns/log-reader.ts'
 import type { Turn } from '../turns/turn.ts'
-import { START } from '../turns/turn-log.ts'
 import type { Relay, TurnUpdate } from './relay.ts'
 import { markLine } from './relay.ts'
 
@@ -125,22 +124,22 @@ export class TurnPublisher {
   }
 }
 
-/** How long PostgreSQL may keep a commit in memory only: three times its longest `wal_writer_delay`. */
-const LOSABLE_MS = 30_000
-
-/** A turn of this server, and how much of it was written. */
+/**
+ * A turn of this server, and how much of it was written. The log keeps the content of all updates, so an update that the database has lost
+ * is created again, however much later the loss is noticed.
+ */
 class PublishedTurn {
   readonly turn: Turn
   readonly #chat: AppChatRef
-  #at: Position = START
-  #seq = 0
+  /** The positions at which the updates end: entry and offset of each. Numbers take less memory than objects. */
+  readonly #ends: number[] = []
+  /** The marks of the log, in order. `seq` is the update that contains them. */
+  readonly #marks: { readonly seq: number; readonly at: Position; readonly line: string }[] = []
+  /** The number of the last update that is stored. */
+  #stored = 0
   #wasReplayable = true
-  /** Lines that the log cannot give again in order: those before the newest mark. */
-  #lines: string[] = []
-  /** Updates that were not confirmed, oldest first. They are repeated without change. */
-  #pending: TurnUpdate[] = []
-  /** Confirmed updates that a crash of the database may still lose, oldest first. */
-  #losable: { readonly update: TurnUpdate; readonly at: number }[] = []
+  /** Whether the last update ends the turn. */
+  #isComplete = false
   #isWatched = false
   #remote: LogReader | undefined
 
@@ -148,8 +147,7 @@ class PublishedTurn {
     this.#chat = chat
     this.turn = turn
     turn.log.onMark = (id) => {
-      this.#readLog()
-      this.#lines.push(markLine(id))
+      this.#marks.push({ seq: this.#seq + 1, at: turn.log.tip, line: markLine(id) })
     }
   }
 
@@ -162,36 +160,22 @@ class PublishedTurn {
     return this.turn.log.ended && this.#seq === 0
   }
 
+  /** The number of the last update. */
+  get #seq(): number {
+    return this.#ends.length / 2
+  }
+
+  /** Returns the updates that are not stored: new content, or updates that were not confirmed or were lost. */
   nextUpdates(): readonly TurnUpdate[] {
-    if (this.#pending.length > 0) return this.#pending
-    const { id: turnId, log, messageId } = this.turn
-    const { ended, replayable } = log
-    if (replayable) this.#readLog()
-    const lines = this.#lines.splice(0)
-    const isNews = (ended && this.#seq > 0) || replayable !== this.#wasReplayable
-    if (lines.length === 0 && !isNews) return []
-    this.#seq += 1
-    this.#wasReplayable = replayable
-    const chat = this.#chat
-    this.#pending = [{ turnId, chat, messageId, replayable, seq: this.#seq, lines, ended }]
-    return this.#pending
+    if (this.#stored === this.#seq) this.#addUpdate()
+    const count = this.#seq - this.#stored
+    return Array.from({ length: count }, (_, index) => this.#toUpdate(this.#stored + index + 1))
   }
 
   /** Takes the number of the last stored update. Returns whether the turn has been written to its end. */
   confirm(seq: number): 'running' | 'ended' {
-    const now = performance.now()
-    const known = [
-      ...this.#losable.filter(({ at }) => now - at < LOSABLE_MS),
-      ...this.#pending.map((update) => ({ update, at: now })),
-    ]
-    this.#losable = known.filter(({ update }) => update.seq <= seq)
-    this.#pending = known.flatMap(({ update }) => (update.seq > seq ? [update] : []))
-    const [first] = this.#pending
-    // Only if the database was restored from a backup. Readers elsewhere are disconnected.
-    if (first && first.seq > seq + 1)
-      this.#pending = [{ ...first, seq: seq + 1, lines: [], replayable: false }]
-    const isWritten = this.#pending.length === 0 && known.at(-1)?.update.ended === true
-    return isWritten ? 'ended' : 'running'
+    this.#stored = seq
+    return this.#isComplete && seq === this.#seq ? 'ended' : 'running'
   }
 
   setWatched(isWatched: boolean): void {
@@ -202,12 +186,50 @@ class PublishedTurn {
     reader?.detach('closed')
   }
 
-  #readLog(): void {
+  /** Adds an update if there is something new. */
+  #addUpdate(): void {
+    const { ended, replayable, tip } = this.turn.log
+    const last = this.#endOf(this.#seq)
+    const isLonger = tip.entry !== last.entry || tip.offset !== last.offset
+    const isMarked = this.#marks.at(-1)?.seq === this.#seq + 1
+    const hasContent = replayable && (isLonger || isMarked)
+    const isNews = (ended && this.#seq > 0) || replayable !== this.#wasReplayable
+    if (!hasContent && !isNews) return
+    this.#wasReplayable = replayable
+    this.#isComplete = ended
+    this.#ends.push(tip.entry, tip.offset)
+  }
+
+  #toUpdate(seq: number): TurnUpdate {
+    const { id: turnId, messageId, log } = this.turn
+    const { replayable } = log
+    const lines = replayable ? this.#readLines(seq) : []
+    const ended = this.#isComplete && seq === this.#seq
+    return { turnId, chat: this.#chat, messageId, replayable, seq, lines, ended }
+  }
+
+  #readLines(seq: number): string[] {
     const { log } = this.turn
-    for (let found = log.read(this.#at); found; found = log.read(this.#at)) {
-      this.#at = found.next
-      this.#lines.push(found.json)
+    const lines: string[] = []
+    let at = this.#endOf(seq - 1)
+    const readTo = (to: Position): void => {
+      for (let found = log.read(at, to); found; found = log.read(at, to)) {
+        at = found.next
+        lines.push(found.json)
+      }
     }
+    for (const mark of this.#marks) {
+      if (mark.seq !== seq) continue
+      readTo(mark.at)
+      lines.push(mark.line)
+    }
+    readTo(this.#endOf(seq))
+    return lines
+  }
+
+  #endOf(seq: number): Position {
+    const [entry = 0, offset = 0] = this.#ends.slice(2 * seq - 2, 2 * seq)
+    return { entry, offset }
   }
 }
 

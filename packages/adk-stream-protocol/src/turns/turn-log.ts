@@ -240,15 +240,17 @@ export class TurnLog {
       : { entry: this.#dropped + this.#entries.length, offset: 0 }
   }
 
-  /** Returns the chunk at a position. Returns undefined at the tip. */
-  read({ entry, offset }: Position): ReadChunk | undefined {
+  /** Returns the chunk at a position, of a run of deltas not more than up to `to`. Returns undefined at `to`, by default the tip. */
+  read({ entry, offset }: Position, to = this.tip): ReadChunk | undefined {
     const found = this.#entries[entry - this.#dropped]
-    if (found === undefined) return undefined
+    if (found === undefined || entry > to.entry) return undefined
     const next = { entry: entry + 1, offset: 0 }
-    if (typeof found === 'string') return { json: found, entry, next }
-    if (offset >= found.length) return this.read(next)
-    const { json, end } = found.frameFrom(offset)
-    return { json, entry, next: { entry, offset: end } }
+    const end = entry === to.entry ? to.offset : undefined
+    if (typeof found === 'string')
+      return end === undefined ? { json: found, entry, next } : undefined
+    if (offset >= (end ?? found.length)) return this.read(next, to)
+    const frame = found.frameFrom(offset, end)
+    return { json: frame.json, entry, next: { entry, offset: frame.end } }
   }
 
   /** Returns the chunk at a position like `read`, but leaves out those that later ones have superseded. */
@@ -359,8 +361,8 @@ class DeltaBuffer {
   }
 
   /** Returns the JSON of one chunk with the text from `offset`, and the offset after it. */
-  frameFrom(offset: number): { readonly json: string; readonly end: number } {
-    const text = this.#textFrom(offset, MAX_CATCH_UP)
+  frameFrom(offset: number, end = this.#length): { readonly json: string; readonly end: number } {
+    const text = this.#textFrom(offset, MAX_CATCH_UP).slice(0, end - offset)
     return { json: this.#frame(text), end: offset + text.length }
   }
 
