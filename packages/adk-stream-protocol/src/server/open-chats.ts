@@ -16,7 +16,7 @@ import { openLiveLeases } from './chats/live-leases.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import { LiveRuns } from './chats/live-runs.ts'
 import type { LiveSender } from './chats/live-sender.ts'
-import { openLiveSender } from './chats/live-sender.ts'
+import { answerWhenOpened, openLiveSender } from './chats/live-sender.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { endElicitation } from './chats/recovery/lost-elicitations.ts'
 import { RemoteTurns, showStored } from './chats/recovery/remote-turns.ts'
@@ -172,8 +172,12 @@ function openElsewhere(
     onApprovals: () => getParts().newsPoll.readNow(),
     onWritten: (lagMs) => operations.relayWritten(lagMs),
     answer: async (kind, body) => {
-      const { turns, owners } = getParts()
-      return (await answerStopAsking(turns, kind, body)) ?? owners.answer(kind, body)
+      const { turns, live, owners } = getParts()
+      return (
+        (await answerStopAsking(turns, kind, body)) ??
+        (await answerWhenOpened(live, kind, body)) ??
+        owners.answer(kind, body)
+      )
     },
     stopHere: (chat) => getParts().turns.stopHere(chat),
     isAsked: () => getParts().runs?.busy === true || getParts().turns.busy,

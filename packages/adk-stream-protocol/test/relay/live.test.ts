@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { openPair } from '../faults/support/pair.ts'
 import { speak } from '../live/support/voice.ts'
+import { LIVE_LOCK } from '../../src/shared/chat-ref.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -370,6 +371,39 @@ test('[TU901] a message whose server was paused before it had the live session i
   goesOn.resolve()
   await atOne.next(({ type }) => type === 'end')
   expect(atOne.text('r1')).toBe('One.')
+  expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
+})
+
+test('[TU920] a live message that is sent again at another server is read there although its turn was not open', async () => {
+  await using emulator = await startEmulator()
+  await using pair = await openPair({ liveModel: LIVE_MODEL, modelUrl: emulator.baseUrl })
+  await using atOne = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  await using atTwo = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  const parts = [{ type: 'text', text: '[[say One.]]' }]
+  const messages = [{ id: 'm1', role: 'user', parts }]
+  const frame = { type: 'send', requestId: 'r1', id: 'chat-1', trigger: 'submit-message', messages }
+  const [paused, asks, goesOn] = [defer(), defer(), defer()]
+  const lockChat = pair.ofFirst.lockChat.bind(pair.ofFirst)
+  pair.ofFirst.lockChat = async (chat, lock) => {
+    if (!chat.appName.endsWith(LIVE_LOCK)) {
+      paused.resolve()
+      await goesOn.promise
+    }
+    return lockChat(chat, lock)
+  }
+  const findLockHolder = pair.ofSecond.findLockHolder.bind(pair.ofSecond)
+  pair.ofSecond.findLockHolder = (chat) => {
+    asks.resolve()
+    return findLockHolder(chat)
+  }
+  atOne.send(frame)
+  await paused.promise
+  // The message is stored. Its client has lost the connection, and sends it again.
+  atTwo.send(frame)
+  await asks.promise
+  goesOn.resolve()
+  await atTwo.nextOf('end', 'r1')
+  expect(atTwo.text('r1')).toBe('One.')
   expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
 })
 

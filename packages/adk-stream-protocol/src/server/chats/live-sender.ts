@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
+
+import { z } from 'zod'
 
 import type { Approval } from '../../approvals/approval.ts'
 import { understandReply } from '../../approvals/understand-reply.ts'
-import { findReplyTo, hasReply } from '../../agent/history/replay-turn.ts'
+import { findReplyTo } from '../../agent/history/replay-turn.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
+import { RequestChat } from '../../relay/relay-signals.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -31,7 +33,7 @@ export interface LiveSenderParts {
   readonly turnService: TurnService
   readonly turns: TurnRegistry
   /** The running turns of other servers. */
-  readonly elsewhere: Pick<TurnsElsewhere, 'open'>
+  readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
@@ -168,36 +170,54 @@ async function findReply(
   return session && findReplyTo(session, { id, content: toUserContent(message) })
 }
 
-// RL900: a server publishes a turn some time after it has stored the message. No event reports that, so the turn is polled.
-const POLL_ATTEMPTS = 40
-const POLL_INTERVAL_MS = 25
-
 /** Returns the reply to a message that was sent before: its turn, on any server, or the stored message. */
 async function readRepeated(
-  { backend, runs, elsewhere, turnService }: LiveSenderParts,
+  parts: LiveSenderParts,
   chat: ChatRef,
   messageId: string,
 ): Promise<Turn> {
+  const { runs, elsewhere, turnService } = parts
   const messages = runs.find(chat)?.messages
   const own = messages?.isExpected(messageId) === true && (await messages.turnOf(messageId))
   if (own) return own
-  for (let attempt = 0; attempt < POLL_ATTEMPTS; attempt += 1) {
-    const running = await elsewhere.open(chat)
-    if (running?.messageId === messageId) return running
-    if (!(await isExpectedElsewhere(await backend.get(), chat, messageId))) break
-    await delay(POLL_INTERVAL_MS)
-  }
-  return turnService.replay(chat, messageId)
+  await untilOpenedElsewhere(parts, chat)
+  const running = await elsewhere.open(chat)
+  // Otherwise the turn has ended, or ends before its message can be read here: a replay waits for the chat.
+  return running?.messageId === messageId ? running : turnService.replay(chat, messageId)
 }
 
-/** Whether another server may be about to open the turn of a message: it has the live session, and nothing of the reply is stored. */
-async function isExpectedElsewhere(
-  backend: Backend,
+const OPENED = 'live-opened'
+const OpenedRequest = z.object({ chat: RequestChat })
+
+/**
+ * RL900: a server stores a message before it opens the turn of the reply. Resolves when the server with the live session of a chat has
+ * opened the turns of all messages that it has received, or has lost the session.
+ */
+async function untilOpenedElsewhere(
+  { backend, elsewhere }: Pick<LiveSenderParts, 'backend' | 'elsewhere'>,
   chat: ChatRef,
-  messageId: string,
-): Promise<boolean> {
-  const key = toAppChat(backend, chat)
-  const stored = await backend.sessions.findTurn(key, messageId)
-  const isEmpty = stored !== undefined && !hasReply(stored)
-  return isEmpty && backend.ledger.locks.isLiveElsewhere(key)
+): Promise<void> {
+  const { ledger } = await backend.get()
+  const key = toAppChat(ledger, chat)
+  while (elsewhere.ask && (await ledger.locks.isLiveElsewhere(key))) {
+    const owner = await ledger.locks.findLiveOwner(key)
+    if (owner === undefined || owner === ledger.worker) return
+    try {
+      await elsewhere.ask(owner, { kind: OPENED, body: { chat: key } })
+      return
+    } catch {
+      // It does not answer. It may open the turn until its lease has expired.
+    }
+  }
+}
+
+/** Answers another server when the turns of all messages of a chat are open. Returns undefined if the request is about something else. */
+export async function answerWhenOpened(
+  live: Pick<LiveSender, 'whenOpened'> | undefined,
+  kind: string,
+  body: unknown,
+): Promise<boolean | undefined> {
+  if (kind !== OPENED) return undefined
+  await live?.whenOpened(OpenedRequest.parse(body).chat)
+  return true
 }
