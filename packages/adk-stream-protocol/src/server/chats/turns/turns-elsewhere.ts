@@ -14,7 +14,9 @@ import type { Relay, RelayTurn } from '../../../relay/relay.ts'
 import { readLine } from '../../../relay/relay.ts'
 import type { TurnRelayOptions } from '../../../relay/turn-relay.ts'
 import { TurnRelay } from '../../../relay/turn-relay.ts'
+import { defer } from '../../../shared/async.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
+import { toChatKey } from '../../../shared/chat-ref.ts'
 import type { Store } from '../../../store/store.ts'
 import type { TurnLogLimits } from '../../../turns/turn-log.ts'
 import type { Turn } from '../../../turns/turn.ts'
@@ -43,9 +45,11 @@ interface Opened {
   readonly sessions: Pick<ChatSessions, 'keepStreamed'>
 }
 
-/** How long a client waits for the rows of a turn that has just started on another server. */
+/** How long a client waits for the rows of a turn that has just started on another server. Not every lock of a chat has a turn. */
 const APPEAR_MS = 1_000
-const APPEAR_POLL_MS = 25
+
+/** How often a client that waits looks at the lock of the chat, whose release nothing reports. */
+const LOCK_LOOK_MS = 250
 
 const STOP = 'stop-chat'
 const StopRequest = z.object({ chat: RequestChat })
@@ -67,6 +71,8 @@ export class TurnsElsewhere {
   #ledger: Ledger | undefined
   #opened: Opened | undefined
   #signals: PolledSignals | undefined
+  /** Called when a turn of a chat has started or ended on another server. */
+  readonly #waiting = new Map<string, Set<() => void>>()
   #removedAt = 0
 
   constructor(options: TurnsElsewhereOptions) {
@@ -88,7 +94,18 @@ export class TurnsElsewhere {
       if (signals) this.#signals = pollSignals({ ...options, signals, worker, isAwaited: isAsked })
       return
     }
-    const turns = new TurnRelay({ ...options, ...limits, relay, worker, leaseMs })
+    const turns = new TurnRelay({
+      ...options,
+      ...limits,
+      relay,
+      worker,
+      leaseMs,
+      isAwaited: () => this.#waiting.size > 0 || options.isAwaited(),
+      onTurnChange: (change) => {
+        options.onTurnChange(change)
+        for (const wake of this.#waiting.get(toChatKey(change.chat)) ?? []) wake()
+      },
+    })
     this.#opened = { relay, turns, ledger, sessions }
     // Not awaited: until hints arrive, everything is read at an interval.
     turns.start().catch(this.#options.onError)
@@ -197,11 +214,30 @@ export class TurnsElsewhere {
     if (!opened) return undefined
     const key = toAppChat(opened.ledger, chat)
     const until = performance.now() + APPEAR_MS
-    for (;;) {
-      const found = await search(opened, key)
-      if (found !== undefined || performance.now() > until) return found
-      if (!(await opened.ledger.locks.isLockedElsewhere(key))) return search(opened, key)
-      await delay(APPEAR_POLL_MS)
+    let changed = defer()
+    const forget = this.#onChange(key, () => changed.resolve())
+    try {
+      for (;;) {
+        // Before the search, so that a turn that starts during the search is noticed.
+        changed = defer()
+        const found = await search(opened, key)
+        if (found !== undefined || performance.now() > until) return found
+        if (!(await opened.ledger.locks.isLockedElsewhere(key))) return await search(opened, key)
+        await Promise.race([changed.promise, delay(LOCK_LOOK_MS, undefined, { ref: false })])
+      }
+    } finally {
+      forget()
+    }
+  }
+
+  /** Calls a function when a turn of a chat has started or ended on another server. Returns a function that ends this. */
+  #onChange(chat: AppChatRef, wake: () => void): () => void {
+    const key = toChatKey(chat)
+    const waiting = this.#waiting.get(key) ?? new Set()
+    this.#waiting.set(key, waiting.add(wake))
+    return () => {
+      waiting.delete(wake)
+      if (waiting.size === 0) this.#waiting.delete(key)
     }
   }
 }
