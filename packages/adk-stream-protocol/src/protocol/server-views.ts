@@ -210,8 +210,8 @@ const isApprovalRecord: Guard<ApprovalRecord> = isObjectOf<Pick<ApprovalRecord, 
  * @inline
  */
 export type ChatEvent =
-  /** A turn has started or resumed. Resume the chat to read it. `turn` is the id of the turn; earlier versions send none. */
-  | { readonly type: 'turn'; readonly messageId: string; readonly turn?: string | undefined }
+  /** A turn has started or resumed. Resume the chat to read it. `turn` is the id of the turn. */
+  | { readonly type: 'turn'; readonly messageId: string; readonly turn: string }
   /** What is stored has changed, and no turn is running. `position` is the position of the chat. */
   | { readonly type: 'stored'; readonly position: string }
   | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }
@@ -233,8 +233,8 @@ interface TurnStarted {
   readonly type: 'turn'
   readonly chatId: string
   readonly messageId: string
-  /** The id of the turn. Absent in events of earlier versions. */
-  readonly turn?: string | undefined
+  /** The id of the turn. */
+  readonly turn: string
 }
 
 interface ChatStored {
@@ -271,7 +271,7 @@ export const isFeedEvent: Guard<FeedEvent> = isEither(
       type: isOneOf('turn'),
       chatId: isString,
       messageId: isString,
-      turn: optional(isString),
+      turn: isString,
     }),
     isObjectOf<ChatStored>({ type: isOneOf('stored'), chatId: isString, position: isString }),
   ),
@@ -310,13 +310,12 @@ function isPart(part: unknown): part is StoredPart {
 export const isStoredChat = isObjectOf<{
   readonly messages: StoredMessage[]
   readonly running: boolean
-  readonly position?: string | undefined
+  readonly position: string
   readonly after?: string | undefined
 }>({
   messages: isArrayOf(isStoredMessage),
   running: isBoolean,
-  // Absent in responses of earlier versions.
-  position: optional(isString),
+  position: isString,
   after: optional(isString),
 })
 

@@ -15,7 +15,7 @@ type Follower = (change: FollowedChange) => void
 /** A turn, with the id of its log. Undefined if the turn only shows what is stored. */
 interface StartedTurn {
   readonly messageId: string
-  readonly turn: string | undefined
+  readonly turn: string
 }
 
 /** Delivers the changes of chats and approvals to the feeds of this process. */

@@ -12,6 +12,7 @@ import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { ClientPage, versions } from './support/client-page.ts'
 
+const WAIT = { timeout: 120_000, interval: 10 }
 const PAY = `${callPayment(50)}[[then]][[say Done.]]`
 
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
@@ -22,7 +23,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     void chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
     page.cut()
-    await chat.until(() => page.sockets.length === 2 && chat.status === 'streaming')
+    await vi.waitFor(() => expect(page.types).toEqual(['send', 'resume']), WAIT)
     testBridge.emulator.release('more')
     await chat.untilShown('One.Two.')
     await chat.rest()
@@ -40,9 +41,12 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const [id = ''] = await chat.untilAsked()
     for (const sockets of [2, 3]) {
       page.cut()
-      await chat.until(() => page.sockets.length === sockets && page.types.at(-1) === 'resume')
+      await vi.waitFor(
+        () => expect([page.sockets.length, page.types.at(-1)]).toEqual([sockets, 'resume']),
+        WAIT,
+      )
       await page.transport.ping()
-      await chat.until(() => chat.status === 'streaming' && chat.asked.length === 1)
+      expect([chat.status, chat.asked.length]).toEqual(['streaming', 1])
     }
     await chat.click({ id, approved: true })
     await chat.untilShown('Done.')

@@ -77,10 +77,29 @@ function run(
 
 const typesOf = (effects: readonly SyncEffect[]): string[] => effects.map(({ type }) => type)
 
-const TURN = { type: 'feed-event', event: { type: 'turn', messageId: 'm2' } } as const
+const TURN = { type: 'feed-event', event: { type: 'turn', messageId: 'm2', turn: 't2' } } as const
 const OPEN = { type: 'feed-event', event: { type: 'open', again: false } } as const
 const IDLE = { type: 'chat-idle' } as const
-const ENDED = { type: 'stream-ended' } as const
+const ENDED = { type: 'stream-ended', read: {} } as const
+const FOLLOWING = { news: {} }
+
+const stored = (position: string) => ({
+  type: 'feed-event' as const,
+  event: { type: 'stored' as const, position },
+})
+
+const loadedWith = (messages: readonly MessageView[], running = false) => ({
+  type: 'loaded' as const,
+  loaded: { messages, running },
+})
+
+/** The page shows the stored messages with these ids, up to a position. */
+const baseOf = (position: string, ...ids: string[]) => ({ base: { position, ids: new Set(ids) } })
+
+const queuedDecision = {
+  state: 'queued',
+  effect: { type: 'queue-decision', decision: DECISION },
+} as const
 
 const refused = (code: ConstructorParameters<typeof AdkError>[0]) => ({
   type: 'responses-refused' as const,
@@ -132,10 +151,10 @@ describe('duplicate clicks', () => {
     USER,
     assistant('m1', { type: 'tool-pay', toolCallId: 'c1', state: 'input-streaming' }),
   ]
-  const ASKS = {
+  const REPLAY = {
     type: 'chunk',
-    chunk: { type: 'tool-approval-request', approvalId: 'a1', toolCallId: 'c1' },
-    source: 'requested',
+    chunk: { type: 'start', messageId: 'm1' },
+    source: 'resumed',
   } as const
   const reported = (approved: boolean, state: string): MessageView[] => {
     const data = { approvalId: 'a1', toolCallId: 'c1', state }
@@ -149,7 +168,7 @@ describe('duplicate clicks', () => {
 
   test('[CL390] a click during a replay is sent over an open stream', () => {
     const { types } = run([
-      [ASKS, { ...BUSY }],
+      [REPLAY, { ...BUSY }],
       [CLICK, { ...BUSY, messages: REPLAYED }],
       [CLICK, { ...BUSY, messages: REPLAYED, responses: { a1: 'sent' } }],
     ])
@@ -159,7 +178,7 @@ describe('duplicate clicks', () => {
   test('[CL390] without an open stream, a click during a replay is queued when the approval is shown again', () => {
     const isBusy = true
     const { state, types } = run([
-      [ASKS, { isBusy }],
+      [REPLAY, { isBusy }],
       [CLICK, { isBusy, messages: REPLAYED }],
       [CLICK, { isBusy, messages: REPLAYED, responses: QUEUED }],
       [ENDED, { isBusy, messages: ASKED, responses: QUEUED }],
@@ -168,7 +187,7 @@ describe('duplicate clicks', () => {
     ])
     expect(types.slice(0, 3)).toEqual(['supplement', 'mark', 'queue-decision'])
     expect(types.filter((type) => type === 'queue-decision')).toHaveLength(1)
-    expect(state).toMatchObject({ queued: new Map() })
+    expect(state).toMatchObject({ outbox: new Map() })
   })
 
   test.each([
@@ -177,14 +196,14 @@ describe('duplicate clicks', () => {
     { name: 'did not return', messages: [USER], isRefused: true },
   ])('[CL390] a click during a replay whose approval $name', ({ messages, isRefused }) => {
     const { state, types } = run([
-      [ASKS, { isBusy: true }],
+      [REPLAY, { isBusy: true }],
       [CLICK, { isBusy: true, messages: REPLAYED }],
       [IDLE, { messages, responses: QUEUED }],
       [IDLE, { messages }],
     ])
     const refusal = isRefused ? ['report-refusal'] : []
     expect(types).toEqual(['supplement', 'mark', 'forget', ...refusal])
-    expect(state).toMatchObject({ queued: new Map() })
+    expect(state).toMatchObject({ outbox: new Map() })
   })
 
   test.each(['queued', 'sent', 'accepted'] as const)(
@@ -257,7 +276,7 @@ describe('refused responses', () => {
       expect(typesOf(known)).toEqual(['report-error'])
       // The feed shows the outcome of the turn that is running, which the stored messages leave out.
       const running = { ...checked, known: [], isRunning: true }
-      const followed = step({ isFollowing: true }, running, { messages: DECIDED })[1]
+      const followed = step(FOLLOWING, running, { messages: DECIDED })[1]
       expect(typesOf(followed)).toEqual(['report-error'])
     },
   )
@@ -312,27 +331,14 @@ describe('stored messages', () => {
       const data = { toolCallId: 'c1', state: reported }
       const report = { type: 'data-approval', data }
       const last = assistant('m1', call('approval-responded', reported !== 'denied'), report)
-      expect(shouldSend(START, last, new Map())).toBe(isSent)
+      expect(shouldSend(last, new Map())).toBe(isSent)
     },
   )
 })
 
 describe('lost connections', () => {
-  test('[CL7] [CL20] the rest of an interrupted stream is read when the chat is idle', () => {
-    const { state, types } = run([[{ type: 'stream-interrupted' }, BUSY], [ENDED, BUSY], [IDLE]])
-    expect(types).toEqual(['resume'])
-    expect(state).toMatchObject({ stream: 'none' })
-  })
-
-  test('[CL7] queued responses wait for the rest of an interrupted stream', () => {
-    const responses = new Map([['a1', 'queued' as const]])
-    const [, last] = DECIDED
-    expect(shouldSend(START, last, responses)).toBe(true)
-    expect(shouldSend({ ...START, stream: 'interrupted' }, last, responses)).toBe(false)
-  })
-
   test.each(['before', 'after'])(
-    '[CL2] a decision that is acknowledged %s its stream has been read shows its outcome',
+    '[CL2] the outcome of a decision that is acknowledged %s its stream has been read is loaded, once',
     (when) => {
       const acknowledged = {
         type: 'decision-acknowledged',
@@ -354,38 +360,38 @@ describe('lost connections', () => {
               [acknowledged, sent],
             ],
       )
-      expect(types.filter((type) => type === 'resume')).toEqual(['resume'])
-      expect(state).toMatchObject({ outcome: 'resuming' })
+      expect(types.filter((type) => type === 'load')).toEqual(['load'])
+      expect(state).toMatchObject({ catchUp: { state: 'loading', isDue: false } })
     },
   )
 
-  test.each([
-    { isThere: true, before: [ENDED, { type: 'outcome-read' }, IDLE] },
-    { isThere: false, before: [{ type: 'outcome-read' }] },
-  ] as const)(
-    '[CL2] an outcome that resuming (a turn is running: $isThere) does not report is loaded, once',
-    ({ before }) => {
-      const chat = { messages: DECIDED, responses: { a1: 'accepted' } } as const
-      const { types, state } = run(
-        before.map((event) => [event, chat] as const),
-        { outcome: 'resuming' },
-      )
-      expect(types.filter((type) => type !== 'notify')).toEqual(['reload'])
-      expect(state).toMatchObject({ outcome: 'settled' })
-    },
-  )
+  test('[CL2] without a way to load, the outcome is read from the running turn, if there is one', () => {
+    const chat = { messages: DECIDED, responses: { a1: 'accepted' } } as const
+    const nothing = { type: 'loaded', loaded: undefined } as const
+    const { types, state } = run(
+      [
+        [IDLE, chat],
+        [nothing, chat],
+        [{ type: 'turn-read', wasRunning: false }, chat],
+        [nothing, chat],
+      ],
+      { stream: { end: 'ended' } },
+    )
+    expect(types).toEqual(['notify', 'load', 'set-messages', 'resume', 'load'])
+    expect(state).toMatchObject({ catchUp: { state: 'current', isDue: false } })
+  })
 
   test('[CL2] an output that a stream has reported is not looked for', () => {
     const accepted = { messages: LOCATED, responses: { c1: 'accepted' } } as const
     const chunk = { type: 'tool-output-available', toolCallId: 'c1', output: 1 } as const
     const reported = [{ type: 'chunk', chunk, source: 'requested' } as const, accepted] as const
-    const start = { unreportedOutputs: new Set(['c1']) }
+    const start = { outbox: new Map([['c1', { state: 'unreported' } as const]]) }
     const rest = [
       [ENDED, { ...accepted, isBusy: true }],
       [IDLE, accepted],
     ] as const
-    expect(run(rest, start).types).toContain('resume')
-    expect(run([reported, ...rest], start).types).not.toContain('resume')
+    expect(run(rest, start).types).toContain('load')
+    expect(run([reported, ...rest], start).types).not.toContain('load')
   })
 
   test('[CL5] a decision that the server reports is shown before its outcome', () => {
@@ -401,7 +407,7 @@ describe('lost connections', () => {
 
   test('[CL5] a call that ended undecided loses its approval when the stream has been read', () => {
     const messages = [USER, assistant('m1', call('output-error'))]
-    const [, effects] = step({ stream: 'ended' }, IDLE, { messages })
+    const [, effects] = step({ stream: { end: 'ended' } }, IDLE, { messages })
     const part = { type: 'tool-pay', toolCallId: 'c1', state: 'output-error' }
     expect(effects[0]).toEqual({ type: 'set-messages', messages: [USER, assistant('m1', part)] })
   })
@@ -410,20 +416,16 @@ describe('lost connections', () => {
     const data = { approvalId: 'a1', toolCallId: 'c1', state: 'denied' }
     const report = { type: 'data-approval', data }
     const messages = [USER, assistant('m1', call('output-denied'), report)]
-    const [, effects] = step({ stream: 'ended' }, IDLE, { messages })
+    const [, effects] = step({ stream: { end: 'ended' } }, IDLE, { messages })
     const settled = [USER, assistant('m1', call('output-denied', false), report)]
     expect(effects[0]).toEqual({ type: 'set-messages', messages: settled })
   })
 
-  test('[CL21] a feed that is back catches up, and forgets which turns it was to report', () => {
-    const start = { isFollowing: true, ownTurns: new Set(['m1']) }
+  test('[CL21] a feed that is back catches up', () => {
     const lost = { type: 'lost', attempt: 1, retryAt: 0, error: undefined } as const
-    const { state, types } = run(
-      [[{ type: 'feed-event', event: lost }], [{ ...OPEN, event: { type: 'open', again: true } }]],
-      start,
-    )
+    const again = { ...OPEN, event: { type: 'open', again: true } } as const
+    const { types } = run([[{ type: 'feed-event', event: lost }], [again]], FOLLOWING)
     expect(types).toEqual(['load'])
-    expect(state).toMatchObject({ ownTurns: new Set() })
   })
 })
 
@@ -434,23 +436,24 @@ describe('two tabs', () => {
     expect(effects).toEqual(['notify', 'load'])
   })
 
-  test.each(['feed first', 'stream first'])(
+  test.each(['feed first', 'stream first', 'feed last'])(
     '[CL21] a turn of this tab is not read twice: %s',
     (order) => {
       const chunk = { type: 'start', messageId: 'm2' } as const
       const own = [{ type: 'chunk', chunk, source: 'requested' } as const, BUSY] as const
-      const reported = [TURN, BUSY] as const
-      const { state, types } = run(
-        [...(order === 'feed first' ? [reported, own] : [own, reported]), [ENDED, BUSY], [IDLE]],
-        { isFollowing: true },
-      )
-      expect(types).toEqual(['notify'])
-      expect(state).toMatchObject({ ownTurns: new Set(), missedTurns: new Set() })
+      const reported = [TURN, order === 'feed last' ? {} : BUSY] as const
+      const ended = [{ type: 'stream-ended', read: { turn: 't2' } } as const, BUSY] as const
+      const orders = {
+        'feed first': [reported, own, ended, [IDLE]],
+        'stream first': [own, reported, ended, [IDLE]],
+        'feed last': [own, ended, [IDLE], reported],
+      } as const
+      expect(run(orders[order as keyof typeof orders], FOLLOWING).types).toEqual(['notify'])
     },
   )
 
   test('[CL21] a turn that is shown already is not loaded', () => {
-    expect(step({ shownTurns: new Set(['m2']) }, TURN)[1]).toEqual([])
+    expect(step({ shown: { messageIds: new Set(['m2']) } }, TURN)[1]).toEqual([])
   })
 
   test('[CL21] an approval that is decided elsewhere is loaded; one that is requested is not', () => {
@@ -464,7 +467,12 @@ describe('two tabs', () => {
       const chat = { messages: DECIDED, responses: { a1: response } }
       const [state, effects] = step({}, TURN, chat)
       expect(effects).toEqual([])
-      expect(state).toMatchObject({ missedTurns: new Set(['']) })
+      const later = nextSync(
+        state,
+        IDLE,
+        view({ messages: DECIDED, responses: { a1: 'accepted' } }),
+      )
+      expect(typesOf(later[1])).toEqual(['load'])
     },
   )
 
@@ -474,7 +482,7 @@ describe('two tabs', () => {
       [TURN, { messages }],
       [TURN, { messages }],
       [OPEN, { messages }],
-      [{ type: 'loaded', messages: [USER], isRunning: false }, { messages }],
+      [loadedWith([USER]), { messages }],
     ])
     expect(types).toEqual(['load', 'load'])
     expect(state).toMatchObject({ catchUp: { state: 'loading', isDue: false } })
@@ -483,14 +491,13 @@ describe('two tabs', () => {
 
 describe('reloads', () => {
   const messages = [USER]
-  const loading = { catchUp: { state: 'loading', base: messages, isDue: false } } as const
+  const loading = { catchUp: { state: 'loading', shown: messages, isDue: false } } as const
 
   test.each([
     { name: 'the same messages', stored: [USER], effects: [] },
     { name: 'a new message', stored: [USER, assistant('m2')], effects: ['set-messages', 'notify'] },
-  ])('[CL21] $name: $effects', ({ stored, effects }) => {
-    const event = { type: 'loaded', messages: stored, isRunning: false } as const
-    const [state, done] = step(loading, event, { messages })
+  ])('[CL21] $name: $effects', ({ stored: now, effects }) => {
+    const [state, done] = step(loading, loadedWith(now), { messages })
     expect(typesOf(done)).toEqual(effects)
     expect(state).toMatchObject({ catchUp: { state: 'current' } })
   })
@@ -499,8 +506,7 @@ describe('reloads', () => {
     { name: 'the chat is busy', chat: { messages, isBusy: true }, effects: [] },
     { name: 'its messages have changed', chat: { messages: [USER] }, effects: ['load'] },
   ])('[CL21] what was loaded is dropped if $name', ({ chat, effects }) => {
-    const event = { type: 'loaded', messages: [], isRunning: false } as const
-    expect(typesOf(step(loading, event, chat)[1])).toEqual(effects)
+    expect(typesOf(step(loading, loadedWith([]), chat)[1])).toEqual(effects)
   })
 
   test.each(['loaded', 'reloaded'] as const)(
@@ -508,9 +514,8 @@ describe('reloads', () => {
     (type) => {
       const unsent: MessageView = { id: 'u2', role: 'user', parts: [] }
       const shown = [USER, unsent]
-      const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
-      const stored = [USER, assistant('m2')]
-      const event = { type, messages: stored, isRunning: false } as const
+      const start = { catchUp: { state: 'loading', shown, isDue: false } } as const
+      const event = { type, loaded: { messages: [USER, assistant('m2')], running: false } } as const
       const [, effects] = step(start, event, { messages: shown, hasFailed: true })
       expect(effects[0]).toEqual({
         type: 'set-messages',
@@ -520,23 +525,19 @@ describe('reloads', () => {
   )
 
   test('[CL21] a running turn is read after the stored messages', () => {
-    const event = { type: 'loaded', messages, isRunning: true } as const
-    const [state, effects] = step(loading, event, { messages })
-    expect(effects).toEqual([
-      { type: 'set-messages', messages },
-      { type: 'resume', purpose: 'catch-up' },
-    ])
+    const [state, effects] = step(loading, loadedWith(messages, true), { messages })
+    expect(effects).toEqual([{ type: 'set-messages', messages }, { type: 'resume' }])
     expect(state).toMatchObject({ catchUp: { state: 'reading' } })
   })
 
   test('[CL903] a message that could not be sent keeps its error while a turn of another page is running', () => {
     const unsent: MessageView = { id: 'u2', role: 'user', parts: [] }
     const shown = [USER, unsent]
-    const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
-    const stored = [USER, { ...USER, id: 'u3' }]
-    const event = { type: 'loaded', messages: stored, isRunning: true } as const
+    const start = { catchUp: { state: 'loading', shown, isDue: false } } as const
+    const known = [USER, { ...USER, id: 'u3' }]
+    const event = loadedWith(known, true)
     const [state, effects] = step(start, event, { messages: shown, hasFailed: true })
-    expect(effects[0]).toEqual({ type: 'set-messages', messages: [...stored, unsent] })
+    expect(effects[0]).toEqual({ type: 'set-messages', messages: [...known, unsent] })
     // The AI SDK would clear the error when it reads the turn.
     expect(typesOf(effects)).toEqual(['set-messages', 'notify', 'schedule-retry'])
     expect(state).toMatchObject({ catchUp: { state: 'current' } })
@@ -544,12 +545,10 @@ describe('reloads', () => {
 
   test('[CL21] [CL33] a running turn above the last message is read into its place', () => {
     const shown = [USER, assistant('m1'), { ...USER, id: 'u2' }]
-    const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
-    const event = { type: 'loaded', messages: [USER], isRunning: true } as const
+    const start = { catchUp: { state: 'loading', shown, isDue: false } } as const
     const chat = { messages: shown }
-    expect(step(start, event, chat)[1]).toEqual([{ type: 'read-turn', messageId: 'm1' }])
-    const isShown = { ...start, shownTurns: new Set(['m1']) }
-    expect(step(isShown, event, chat)[1]).toEqual([])
+    const effects = step(start, loadedWith([USER], true), chat)[1]
+    expect(effects).toEqual([{ type: 'read-turn', messageId: 'm1' }])
   })
 
   test.each([true, false])(
@@ -565,13 +564,9 @@ describe('reloads', () => {
   test.each([true, false])(
     '[CL21] it does not wait for a turn that it cannot read, and loads it later; still running: %s',
     (isRunning) => {
-      const start = { catchUp: { state: 'checking', base: messages, isDue: false } } as const
-      const stored = [USER, assistant('m2')]
-      const [state, effects] = step(
-        start,
-        { type: 'loaded', messages: stored, isRunning },
-        { messages },
-      )
+      const start = { catchUp: { state: 'checking', shown: messages, isDue: false } } as const
+      const event = loadedWith([USER, assistant('m2')], isRunning)
+      const [state, effects] = step(start, event, { messages })
       expect(typesOf(effects)).toEqual(isRunning ? ['schedule-retry'] : ['set-messages', 'notify'])
       expect(state).toMatchObject({ catchUp: { state: 'current' } })
     },
@@ -592,7 +587,7 @@ describe('reloads', () => {
     '[CL7] what the server leaves out stays while it is written: %o',
     ({ isRunning, isBusy, isMerged }) => {
       const shown = [USER, assistant('m1')]
-      const event = { type: 'reloaded', messages: [USER], isRunning } as const
+      const event = { type: 'reloaded', loaded: { messages: [USER], running: isRunning } } as const
       const [, effects] = step({}, event, { messages: shown, isBusy })
       expect(effects[0]).toEqual({ type: 'set-messages', messages: isMerged ? shown : [USER] })
     },
@@ -605,14 +600,15 @@ describe('reloads', () => {
       const removed = { ...USER, id: 'u3', metadata: { stopped: true } }
       const shown = [USER, assistant('m1'), removed, stopped]
       const chat = { messages: shown }
-      const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
-      const stored = [USER, assistant('m1'), assistant('m2')]
-      const [, effects] = step(start, { type, messages: stored, isRunning: false }, chat)
+      const start = { catchUp: { state: 'loading', shown, isDue: false } } as const
+      const now = [USER, assistant('m1'), assistant('m2')]
+      const [, effects] = step(start, { type, loaded: { messages: now, running: false } }, chat)
       const unsent = { ...stopped, metadata: { stopped: true, unsent: true } }
       const kept = [USER, assistant('m1'), unsent, assistant('m2')]
       expect(effects[0]).toEqual({ type: 'set-messages', messages: kept })
-      const known = step(start, { type, messages: [...stored, stopped], isRunning: false }, chat)
-      expect(known[1][0]).toEqual({ type: 'set-messages', messages: [...stored, stopped] })
+      const loaded = { messages: [...now, stopped], running: false }
+      const known = step(start, { type, loaded }, chat)
+      expect(known[1][0]).toEqual({ type: 'set-messages', messages: [...now, stopped] })
     },
   )
 
@@ -620,7 +616,7 @@ describe('reloads', () => {
     '[CL900] the server reports an approval as open that this page has decided: %s',
     (response) => {
       const chat = { messages: DECIDED, isBusy: true, responses: { a1: response } }
-      const event = { type: 'reloaded', messages: ASKED, isRunning: false } as const
+      const event = { type: 'reloaded', loaded: { messages: ASKED, running: false } } as const
       const [, effects] = step({}, event, chat)
       const isKept = response === 'queued' || response === 'sent'
       expect(effects[0]).toEqual({ type: 'set-messages', messages: isKept ? DECIDED : ASKED })
@@ -629,17 +625,17 @@ describe('reloads', () => {
 
   test('[CL900] an unconfirmed decision does not answer a second approval of the same call', () => {
     const again: PartView = { ...call('approval-requested'), approval: { id: 'a2' } }
-    const stored = [USER, assistant('m1', again)]
+    const asked = [USER, assistant('m1', again)]
     const chat = { messages: DECIDED, responses: { a1: 'sent' } } as const
-    const event = { type: 'reloaded', messages: stored, isRunning: false } as const
-    expect(step({}, event, chat)[1][0]).toEqual({ type: 'set-messages', messages: stored })
+    const event = { type: 'reloaded', loaded: { messages: asked, running: false } } as const
+    expect(step({}, event, chat)[1][0]).toEqual({ type: 'set-messages', messages: asked })
   })
 
   test.each([true, false])(
     '[CL901] a decision that was made while the stream was open is sent when it has ended; failed: %s',
     (hasFailed) => {
       const chat = { messages: DECIDED, hasFailed, responses: { a1: 'queued' } } as const
-      const [, effects] = step({ stream: 'ended' }, { type: 'chat-idle' }, chat)
+      const [, effects] = step({ stream: { end: 'ended' } }, { type: 'chat-idle' }, chat)
       // If the stream has not failed, the AI SDK sends it by itself.
       const expected = hasFailed ? [{ type: 'send-responses', messageId: 'm1' }] : []
       expect(effects.filter(({ type }) => type === 'send-responses')).toEqual(expected)
@@ -647,9 +643,9 @@ describe('reloads', () => {
   )
 
   test('[CL902] a queued decision that a replayed stream has removed from the messages is queued again', () => {
-    const queued = new Map([['a1', { type: 'queue-decision', decision: DECISION } as const]])
     const chat = { messages: ASKED, responses: { a1: 'queued' } } as const
-    const start = { stream: 'ended', queued } as const
+    const outbox = new Map([['a1', queuedDecision]])
+    const start = { stream: { end: 'ended' }, outbox } as const
     const [, effects] = step(start, { type: 'chat-idle' }, chat)
     expect(effects[0]).toEqual({ type: 'queue-decision', decision: DECISION })
   })
@@ -664,7 +660,7 @@ describe('reloads', () => {
       [IDLE, { messages: LOCATED, responses: { c1: 'sent' } }],
     ])
     expect(types.filter((type) => type === 'queue-output')).toHaveLength(2)
-    expect(state).toMatchObject({ queued: new Map() })
+    expect(state).toMatchObject({ outbox: new Map() })
   })
 
   test('[CL901] a response is sent although the chat read nothing, and later if it is busy', () => {
@@ -678,7 +674,7 @@ describe('reloads', () => {
   test('[CL900] the server has the outcome of a decision that was not confirmed', () => {
     const ended = [USER, assistant('m1', call('output-available', true))]
     const chat = { messages: DECIDED, responses: { a1: 'sent' } } as const
-    const event = { type: 'reloaded', messages: ended, isRunning: false } as const
+    const event = { type: 'reloaded', loaded: { messages: ended, running: false } } as const
     expect(step({}, event, chat)[1][0]).toEqual({ type: 'set-messages', messages: ended })
   })
 })
@@ -687,7 +683,7 @@ describe('turns that the chat did not request', () => {
   test('[CL13] speech is shown before the reply to it, text after it', () => {
     const message = { id: 'u2', role: 'user' as const, parts: [] }
     const shown = [USER, assistant('m2')]
-    const start = { spokenReplyId: 'm2' }
+    const start = { shown: { messageIds: new Set<string>(), spokenReplyId: 'm2' } }
     const place = (source: 'spoken' | 'written'): number => {
       const [, effects] = step(
         start,
@@ -715,6 +711,122 @@ test('[CL21] a turn of the chat that failed and continues elsewhere is loaded', 
   expect(types).toContain('load')
 })
 
+describe('positions', () => {
+  const SHOWN = [USER, assistant('m1')]
+  const START_CHUNK = (messageId: string) =>
+    ({ type: 'chunk', chunk: { type: 'start', messageId }, source: 'requested' }) as const
+  const read = (before: string, after: string) =>
+    ({
+      type: 'stream-ended',
+      read: { turn: 't2', positions: { before, after } },
+    }) as const
+  const AT_1 = { ...FOLLOWING, ...baseOf('1.e', 'u1', 'm1') }
+
+  test.each([
+    { name: 'the position of the page', position: '1.e', effects: [] },
+    { name: 'another position', position: '2.f', effects: [{ type: 'load', after: '1.e' }] },
+  ])('[CL1210] the feed reports $name', ({ position, effects }) => {
+    expect(step(AT_1, stored(position), { messages: SHOWN })[1]).toEqual(effects)
+  })
+
+  test.each([
+    { name: 'a new message, read whole', writes: 'm2', before: '1.e', isTrusted: true },
+    { name: 'the rest of a message', writes: 'm1', before: '1.e', isTrusted: false },
+    { name: 'a turn after one that the page lacks', writes: 'm2', before: '0.d', isTrusted: false },
+  ])(
+    '[CL1211] after $name, the stored messages are not loaded again: $isTrusted',
+    ({ writes, before, isTrusted }) => {
+      const now = { messages: [...SHOWN, { ...USER, id: 'u2' }, assistant('m2')] }
+      for (const order of ['feed first', 'feed last']) {
+        const events = [
+          [START_CHUNK(writes), { ...BUSY, messages: SHOWN }],
+          ...(order === 'feed first' ? ([[stored('2.f'), { ...BUSY, ...now }]] as const) : []),
+          [read(before, '2.f'), { ...BUSY, ...now }],
+          [IDLE, now],
+          ...(order === 'feed last' ? ([[stored('2.f'), now]] as const) : []),
+        ] as const
+        const { state, types } = run(events, AT_1)
+        expect(types.filter((type) => type === 'load')).toEqual(isTrusted ? [] : ['load'])
+        if (isTrusted) expect(state).toMatchObject(baseOf('2.f', 'u1', 'm1', 'u2', 'm2'))
+      }
+    },
+  )
+
+  test('[CL1211] a turn that failed is followed by a load', () => {
+    const { types } = run(
+      [
+        [START_CHUNK('m2'), { ...BUSY, messages: SHOWN }],
+        [read('1.e', '2.f'), { ...BUSY, messages: SHOWN }],
+        [IDLE, { messages: SHOWN, hasFailed: true }],
+        [stored('2.f'), { messages: SHOWN, hasFailed: true }],
+      ],
+      AT_1,
+    )
+    expect(types).toContain('load')
+  })
+
+  test('[CL1210] what has changed replaces its messages, and the rest stays the same', () => {
+    const now = assistant('m1', call('output-available', true))
+    const added = [{ ...USER, id: 'u2' }, assistant('m2')]
+    const loading = { ...AT_1, catchUp: { state: 'loading', shown: SHOWN, isDue: false } } as const
+    const loaded = { messages: [now, ...added], running: false, position: '3.g', after: '1.e' }
+    const [state, effects] = step(loading, { type: 'loaded', loaded }, { messages: SHOWN })
+    expect(effects[0]).toEqual({ type: 'set-messages', messages: [USER, now, ...added] })
+    expect(state).toMatchObject({
+      ...baseOf('3.g', 'u1', 'm1', 'u2', 'm2'),
+      news: { position: '3.g' },
+    })
+    const [first] = effects
+    // The same object, so that the page does not render it again.
+    expect(first?.type === 'set-messages' && first.messages[0]).toBe(USER)
+  })
+
+  test('[CL1210] messages that the server does not have leave the page, unless they wait to be sent', () => {
+    const lost = assistant('m9')
+    const messages = [...SHOWN, lost]
+    const loading = {
+      ...AT_1,
+      catchUp: { state: 'loading', shown: messages, isDue: false },
+    } as const
+    const loaded = { messages: [], running: false, position: '1.e', after: '1.e' }
+    const [, effects] = step(loading, { type: 'loaded', loaded }, { messages })
+    expect(effects[0]).toEqual({ type: 'set-messages', messages: SHOWN })
+  })
+
+  test('[CL1210] a page that lacks one of its messages loads all of them', () => {
+    const [, effects] = step(AT_1, stored('2.f'), { messages: [USER] })
+    expect(effects).toEqual([{ type: 'load', after: undefined }])
+  })
+
+  test('[CL1210] what is reported while the page loads is loaded after it, and once', () => {
+    const loaded = { messages: [], running: false, position: '2.f', after: '1.e' }
+    const messages = SHOWN
+    const { types } = run(
+      [
+        [stored('2.f'), { messages }],
+        [stored('3.g'), { messages }],
+        [{ type: 'loaded', loaded }, { messages }],
+        [{ type: 'loaded', loaded: { ...loaded, position: '3.g', after: '2.f' } }, { messages }],
+      ],
+      AT_1,
+    )
+    expect(types).toEqual(['load', 'load'])
+  })
+
+  test('[CL1210] nothing is loaded while a turn is shown, and then once', () => {
+    const { types } = run(
+      [
+        [{ type: 'turn-shown', messageId: 'm2', isSpokenReply: false }],
+        [stored('2.f')],
+        [changed('denied')],
+        [{ type: 'shown-turn-ended', messageId: 'm2' }],
+      ],
+      AT_1,
+    )
+    expect(types).toEqual(['notify', 'load'])
+  })
+})
+
 const failed = (code: 'unavailable' | 'unauthenticated') => ({
   type: 'catch-up-failed' as const,
   error: new AdkError(code, 'no'),
@@ -725,13 +837,11 @@ test('[CL21] what was missed during a request that got no stream is loaded', () 
 })
 
 test('[CL917] messages that could not be loaded are loaded again later', () => {
-  const loading = {
-    isFollowing: true,
-    catchUp: { state: 'loading', base: [], isDue: false },
-  } as const
+  const catchUp = { state: 'loading', shown: [], isDue: false } as const
+  const loading = { ...FOLLOWING, catchUp }
   const { types, state } = run([[failed('unavailable')], [{ type: 'retry-due' }]], loading)
   expect(types).toEqual(['report-error', 'schedule-retry', 'cancel-retry', 'load'])
-  expect(state).toMatchObject({ catchUp: { state: 'loading' }, missedTurns: new Set() })
+  expect(state).toMatchObject({ catchUp: { state: 'loading', isDue: false } })
   expect(run([[failed('unauthenticated')]], loading).types).toEqual(['report-error'])
 })
 
@@ -742,7 +852,7 @@ const after = (event: SyncEvent): readonly SyncEffect[] =>
 
 describe('detached chats', () => {
   test('[CL35] what was not delivered is left to the next chat of this id', () => {
-    const start = { unsentOutputs: new Map([['c9', OUTPUT]]) }
+    const start = { outbox: new Map([['c9', { state: 'unsent', output: OUTPUT } as const]]) }
     const chat = { messages: DECIDED, responses: { a1: 'queued' } } as const
     const [state, effects] = step(start, { type: 'detached' }, chat)
     expect(state).toEqual(DETACHED)

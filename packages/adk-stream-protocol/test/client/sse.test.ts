@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { ConnectionState } from '../../src/client/index.ts'
@@ -174,11 +174,10 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await chat.untilShown('One.')
     net.fail(2)
     net.cut()
-    await reply
-    await chat.until(({ status }) => status === 'streaming')
+    await vi.waitFor(() => expect(states.filter(({ state }) => state === 'open')).toHaveLength(2))
     testBridge.emulator.release('more')
-    await chat.untilShown('One.Two.')
-    await chat.rest()
+    await reply
+    expect(chat.text).toBe('One.Two.')
     expect(chat.error).toBeUndefined()
     expect(chat.messages).toHaveLength(2)
     const names = states.map(({ state }) => state)

@@ -196,8 +196,8 @@ test('[RE900] a reply that ends while a chat recovers is shown', async () => {
   })
   const reply = answer({ type: 'text', text: 'Done.' })
   const loads = [
-    { messages: [ASKED], running: true },
-    { messages: [ASKED, reply], running: false },
+    { messages: [ASKED], running: true, position: '1.e' },
+    { messages: [ASKED, reply], running: false, position: '1.e' },
   ]
   await recoverChat(chat, { loadChat: async () => loads.shift() ?? Promise.reject(new Error()) })
   expect(chat.messages).toEqual([ASKED, reply])
@@ -208,12 +208,12 @@ const findNoTurn = async (): Promise<Response> => new Response(null, { status: 2
 
 describe.each(['attached', 'not attached'])('a chat that is %s', (how) => {
   test.each([
-    { name: 'has ended', loads: [{ messages: [ASKED, REPLY], running: false }] },
+    { name: 'has ended', loads: [{ messages: [ASKED, REPLY], running: false, position: '1.e' }] },
     {
       name: 'ends meanwhile',
       loads: [
-        { messages: [ASKED], running: true },
-        { messages: [ASKED, REPLY], running: false },
+        { messages: [ASKED], running: true, position: '1.e' },
+        { messages: [ASKED, REPLY], running: false, position: '1.e' },
       ],
     },
   ])(

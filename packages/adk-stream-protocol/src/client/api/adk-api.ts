@@ -96,8 +96,8 @@ export interface TimelinePaging {
 export interface LoadedChat {
   readonly messages: AdkUIMessage[]
   readonly running: boolean
-  /** The position up to which `messages` are complete. Absent in responses of earlier servers. */
-  readonly position?: string | undefined
+  /** The position up to which `messages` are complete. */
+  readonly position: string
   /** The position after which `messages` have changed. Absent if they are the whole conversation. */
   readonly after?: string | undefined
 }
@@ -159,11 +159,10 @@ export class AdkApi implements Identified {
 
   async loadChat(chatId: string, { after }: LoadOptions = {}): Promise<LoadedChat> {
     const path = `${chatPath(chatId, 'messages')}${toQuery({ after })}`
-    const stored = await this.#http.read(path, isStoredChat)
-    const { running, position } = stored
+    const { messages, running, ...read } = await this.#http.read(path, isStoredChat)
+    const { position, after: known } = read
     // The bridge stores messages of the AI SDK (CH6). The guard checks what a page relies on.
-    const messages = stored.messages as unknown as AdkUIMessage[]
-    return { messages, running, position, after: stored.after }
+    return { messages: messages as unknown as AdkUIMessage[], running, position, after: known }
   }
 
   /** Stops the running turn, for every reader. */
@@ -356,16 +355,8 @@ export class AdkApi implements Identified {
   }
 }
 
-function reportChatEvent(event: FeedEvent, listener: WatchListener): void {
-  if (event.type === 'turn') {
-    const { type, messageId, turn } = event
-    listener({ type, messageId, turn })
-  }
-  if (event.type === 'stored') listener({ type: 'stored', position: event.position })
-  if (event.type === 'approval') {
-    const { type, approvalId, state } = event
-    listener({ type, approvalId, state })
-  }
+function reportChatEvent({ chatId: _chatId, ...event }: FeedEvent, listener: WatchListener): void {
+  if (event.type !== 'chat') listener(event)
 }
 
 function chatPath(chatId: string, ...more: readonly string[]): string {

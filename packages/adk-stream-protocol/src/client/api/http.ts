@@ -1,4 +1,4 @@
-import { createParser } from 'eventsource-parser'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
 import { type ErrorCode, ERROR_CODES, PRINCIPAL_HEADER } from '../../protocol/error-codes.ts'
 import type { Guard } from '../../protocol/guards.ts'
@@ -6,6 +6,7 @@ import { AdkError, parseJson, readErrorBody, disconnected } from '../adk-error.t
 import type { Chunk } from '../../protocol/chunk.ts'
 import { type PrincipalTag, createPrincipalTag } from './principal-tag.ts'
 import { observeServerTime } from './server-clock.ts'
+import type { ChatPositions } from '../../protocol/sse.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
 
@@ -91,16 +92,24 @@ async function toError(response: Response): Promise<AdkError> {
   return new AdkError('unavailable', `The server responded with status ${response.status}.`)
 }
 
-/** Reads the chunks of a response. Throws if the body ends before `[DONE]`. */
+/** A chunk with its position in the turn, see `TurnPosition`. */
+interface PositionedChunk {
+  readonly chunk: Chunk
+  readonly entry: string | undefined
+}
+
+/** Reads the chunks of a response. Returns the positions before and after the turn. Throws if the body ends before `[DONE]`. */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
   signal?: AbortSignal,
-): AsyncGenerator<Chunk, void> {
+): AsyncGenerator<PositionedChunk, ChatPositions | undefined> {
+  let positions: ChatPositions | undefined
   for await (const events of readEvents(body, { signal }))
-    for (const data of events) {
-      if (data === '[DONE]') return
-      // The chunks are not validated: the client trusts the server that it sends requests to.
-      yield JSON.parse(data) as Chunk
+    for (const { data, id: entry, event } of events) {
+      if (data === '[DONE]') return positions
+      // Nothing is validated: the client trusts the server that it sends requests to.
+      if (event === 'position') positions = JSON.parse(data) as ChatPositions
+      else yield { chunk: JSON.parse(data) as Chunk, entry }
     }
   throw disconnected('the response broke off')
 }
@@ -111,18 +120,18 @@ interface EventOptions {
   readonly onComment?: (comment: string) => void
 }
 
-/** Reads the data of a body's events, as many at a time as arrived together. */
+/** Reads the events of a body, as many at a time as arrived together. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   { signal, onComment }: EventOptions = {},
-): AsyncGenerator<string[], void> {
+): AsyncGenerator<EventSourceMessage[], void> {
   const reader = body.getReader()
   const cancel = (): void => void reader.cancel().catch(() => undefined)
   signal?.addEventListener('abort', cancel, { once: true })
   const decoder = new TextDecoder()
-  let events: string[] = []
+  let events: EventSourceMessage[] = []
   const parser = createParser({
-    onEvent: ({ data }) => events.push(data),
+    onEvent: (event) => events.push(event),
     ...(onComment && { onComment }),
   })
   try {

@@ -216,7 +216,7 @@ async function read<Event>(
     onEvent('open')
     for await (const events of body ? readEvents(body, { signal: either, onComment }) : []) {
       silence.restart()
-      for (const data of events) {
+      for (const { data } of events) {
         // An event that this version does not know is ignored.
         const event = parseJson(data)
         if (isEvent(event)) onEvent(event)

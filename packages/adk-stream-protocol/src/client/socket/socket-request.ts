@@ -2,6 +2,8 @@ import { type Chunk, readQuestion } from '../../protocol/chunk.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { AsyncQueue, defer } from '../../shared/async.ts'
+import { TurnPosition } from '../api/turn-position.ts'
+import type { ChatPositions } from '../../protocol/sse.ts'
 import { newId, type WireTap, type WireRequest } from '../transports/wire-events.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
@@ -14,6 +16,8 @@ export type IncomingFrame =
       readonly type: 'chunk'
       readonly requestId: string
       readonly sequence: number
+      /** The position of the chunk in its turn, see `TurnPosition`. */
+      readonly position?: string
       readonly chunk: Chunk
     }
 
@@ -26,7 +30,7 @@ export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
 
 /**
  * `unsent`. `sent`: no reply yet. `reading`: the server streams the reply. `resuming`: the connection was lost during the reply, and the
- * server was asked for the rest. `checking`: it was lost before the reply, and the server was asked whether a turn is running.
+ * server was asked for the rest of it. `checking`: it was lost before the reply, and the server was asked whether a turn is running.
  * `stopping`: stopped here, but not yet on the server. `ended`.
  */
 type RequestState = 'unsent' | 'sent' | 'reading' | 'resuming' | 'checking' | 'stopping' | 'ended'
@@ -66,6 +70,8 @@ export class SocketRequest {
   #detached: AsyncQueue<Chunk> | undefined
   /** Calls that wait for a decision or for an output of the page. */
   readonly #waitingCalls = new Set<string>()
+  readonly #position = new TurnPosition()
+  #positions: ChatPositions | undefined
   #sequence = 0
 
   constructor(frame: RequestFrame, options: RequestOptions) {
@@ -78,6 +84,7 @@ export class SocketRequest {
       observer: options.observer,
       onCancel: () => options.onCancel(this),
       source: frame.type === 'send' ? 'requested' : 'resumed',
+      readEnd: () => ({ turn: this.turn, positions: this.#positions }),
     })
     this.#opened.promise.catch(() => undefined)
   }
@@ -87,12 +94,19 @@ export class SocketRequest {
     return this.#opened.promise
   }
 
-  /** Returns the frame to send, under a new id. */
+  /** The id of the turn that is read. */
+  get turn(): string | undefined {
+    return this.#position.turn
+  }
+
+  /** Returns the frame to send, under a new id. `resume` requests the rest of the turn. */
   nextFrame(type: 'original' | 'resume'): RequestFrame {
     this.id = newId()
     this.#sequence = 0
     const { frame, id: requestId, chatId: id } = this
-    return type === 'resume' ? { type, requestId, id } : { ...frame, requestId }
+    if (type === 'original') return { ...frame, requestId }
+    const after = this.#position.current
+    return { type, requestId, id, ...(after === undefined ? { positions: true } : { after }) }
   }
 
   start(): void {
@@ -101,10 +115,11 @@ export class SocketRequest {
   }
 
   /** Takes a chunk. Returns false if one before it is missing. */
-  take(sequence: number, chunk: Chunk): boolean {
+  take({ sequence, chunk, position }: IncomingFrameOf<'chunk'>): boolean {
     if (sequence < this.#sequence) return true
     if (sequence > this.#sequence) return false
     this.#sequence += 1
+    this.#position.add(chunk, position)
     if (chunk.type === 'start') this.messageId = chunk.messageId
     this.tap?.chunk(chunk)
     this.#noteWaiting(chunk)
@@ -139,7 +154,8 @@ export class SocketRequest {
     return this.state !== 'ended' && this.state !== 'stopping'
   }
 
-  end(): void {
+  end(positions?: ChatPositions): void {
+    this.#positions = positions
     this.state = 'ended'
     this.tap?.end()
     this.#opened.resolve(undefined)

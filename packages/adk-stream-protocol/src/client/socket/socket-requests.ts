@@ -1,5 +1,6 @@
 import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
+import type { ChatPositions } from '../../protocol/sse.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import {
   type ChatObserver,
@@ -31,8 +32,6 @@ export class SocketRequests {
   readonly #dependencies: Dependencies
   /** By their id on the wire. */
   readonly #requests = new Map<string, SocketRequest>()
-  /** Requests that continue an interrupted stream, until the chat reads them. */
-  readonly #resumed = new Map<string, SocketRequest>()
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies
@@ -57,6 +56,11 @@ export class SocketRequests {
     return this.#requests.get(requestId)?.chatId
   }
 
+  /** Whether a request of a chat reads this turn. */
+  isReading(chatId: string, turn: string): boolean {
+    return this.#all.some((request) => request.chatId === chatId && request.turn === turn)
+  }
+
   /** Requests a stream. Resolves when the server has accepted the request. */
   open(
     frame: RequestFrame,
@@ -71,14 +75,6 @@ export class SocketRequests {
     return request.opened
   }
 
-  /** Returns the rest of an interrupted stream, once. */
-  takeResumed(chatId: string, signal: AbortSignal | undefined): AdkChunkStream | undefined {
-    const request = this.#resumed.get(chatId)
-    this.#resumed.delete(chatId)
-    if (request) this.#listen(request, signal)
-    return request?.stream
-  }
-
   onFrame(frame: StreamFrame): void {
     const request = this.#requests.get(frame.requestId)
     if (!request) return
@@ -86,12 +82,12 @@ export class SocketRequests {
       case 'start':
         return this.#start(request)
       case 'chunk':
-        // A missing chunk is a fault of the connection. The stream is replayed over the next one.
-        if (!request.take(frame.sequence, frame.chunk)) this.#dependencies.socket().renew()
+        // A missing chunk is a fault of the connection. The stream is continued over the next one.
+        if (!request.take(frame)) this.#dependencies.socket().renew()
         else if (request.isWaiting && this.#isAbandoned(request)) this.#leave(request)
         return
       case 'end':
-        return this.#end(request)
+        return this.#end(request, frame.position)
       case 'no-active':
         return this.#onNotActive(request)
       case 'error':
@@ -201,7 +197,6 @@ export class SocketRequests {
   }
 
   #start(request: SocketRequest): void {
-    if (request.state === 'resuming') return this.#continue(request)
     this.#dependencies.responses.mark(request.responseIds, 'accepted')
     // The turn has this reader now, so that the server does not stop it when the others are gone.
     for (const replaced of request.replaced.splice(0)) this.#abort(replaced, false)
@@ -230,23 +225,9 @@ export class SocketRequests {
     this.#dependencies.socket().send({ type: 'leave', requestId: request.id })
   }
 
-  /** The server replays the message from its start. The chat reads the replay in another stream. */
-  #continue(interrupted: SocketRequest): void {
-    const { chatId: id, id: requestId, chat } = interrupted
-    this.#requests.delete(requestId)
-    const next = this.#create({ type: 'resume', requestId, id }, [], chat)
-    this.#requests.delete(next.id)
-    next.id = requestId
-    this.#requests.set(requestId, next)
-    next.start()
-    this.#resumed.set(id, next)
-    interrupted.end()
-    this.#observerOf(interrupted)?.onStreamInterrupted()
-  }
-
-  #end(request: SocketRequest): void {
+  #end(request: SocketRequest, positions?: ChatPositions): void {
     this.#requests.delete(request.id)
-    request.end()
+    request.end(positions)
   }
 
   #fail(request: SocketRequest, error: unknown): void {

@@ -222,6 +222,8 @@ export class SocketSession {
         return
       }
       case 'turn':
+        // On another server, the turn of a request is one that the server shows to all who watch the chat.
+        if (this.requests.isReading(frame.id, frame.turn)) return
         this.#watched.call(frame.id, { type: 'turn', messageId: frame.messageId })
         return this.#watched.startTurn(frame)
       case 'user-message': {

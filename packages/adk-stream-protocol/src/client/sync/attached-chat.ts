@@ -48,9 +48,9 @@ export interface AttachOptions {
   readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>
   /**
    * Loads the stored messages of the chat, and whether a turn is running, which they leave out: for when the outcome of a response was lost
-   * or was decided elsewhere. Default: `api`, or the transport.
+   * or was decided elsewhere. With `after`, it may load only what has changed after that position. Default: `api`, or the transport.
    */
-  readonly loadChat?: () => Promise<StoredConversation>
+  readonly loadChat?: (options: { readonly after?: string }) => Promise<StoredConversation>
   /** Called when an approval of the chat changes, here or elsewhere. Needs `api`. */
   readonly onApproval?: (approval: { approvalId: string; state: string }) => void
   /** Called with errors that no request of the chat failed with, such as a decision that was rejected while the reply continued. */
@@ -104,7 +104,7 @@ export class AttachedChat {
       idle: createIdleWait(chat, () => void this.#dispatch({ type: 'chat-idle' })),
       state: () => this.#sync,
       dispatch: (event) => this.#dispatch(event),
-      load: () => this.#load(),
+      load: (after) => this.#load(after),
       reportError: this.#reportError,
     }
     const unlisten = channel.onConnection(({ state }) => {
@@ -154,8 +154,8 @@ export class AttachedChat {
   }
 
   /** @internal Shows stored messages that were loaded elsewhere, with what only this page has. */
-  async showStored({ messages, running: isRunning }: StoredConversation): Promise<void> {
-    await this.#dispatch({ type: 'reloaded', messages, isRunning })
+  async showStored(loaded: StoredConversation): Promise<void> {
+    await this.#dispatch({ type: 'reloaded', loaded })
   }
 
   /** Counts one more holder. */
@@ -226,17 +226,11 @@ export class AttachedChat {
         channel.responses.supplement(effect.id, effect.supplement)
         return undefined
       case 'load':
-        return this.#report(loadForCatchUp(context, this.#options.api))
-      case 'reload':
-        return this.#report(
-          reload(context).catch((error: unknown) =>
-            context.dispatch({ type: 'catch-up-failed', error }),
-          ),
-        )
+        return this.#report(loadForCatchUp(context, effect.after))
       case 'check-refusal':
         return checkRefusal(context, effect.refusal)
       case 'resume':
-        return this.#report(resumeStream(context, effect.purpose))
+        return this.#report(resumeStream(context))
       case 'read-turn':
         return this.#report(readTurn(context, effect.messageId))
       case 'schedule-retry':
@@ -270,10 +264,12 @@ export class AttachedChat {
     await this.#dispatch({ type: 'response-queued', id })
   }
 
-  async #load(): Promise<StoredConversation | undefined> {
+  async #load(after?: string): Promise<StoredConversation | undefined> {
     const { api, loadChat } = this.#options
-    if (loadChat) return loadChat()
-    return api ? api.loadChat(this.chat.id) : this.channel.loadChat?.(this.chat.id)
+    const { id } = this.chat
+    const options = after === undefined ? {} : { after }
+    if (loadChat) return loadChat(options)
+    return api ? api.loadChat(id, options) : this.channel.loadChat?.(id, options)
   }
 
   #watch(): void {
@@ -309,7 +305,7 @@ export class AttachedChat {
       sendMessage: (message, options) => sendMessage(this.#context, message, options),
       regenerate: (options) => regenerate(this.#context, options),
       sendAutomaticallyWhen: ({ messages }) =>
-        shouldSend(this.#sync, messages.at(-1), this.channel.responses.all),
+        shouldSend(messages.at(-1), this.channel.responses.all),
       onFinish: () => this.#context.idle.onFinish(),
     }
   }
@@ -319,9 +315,8 @@ export class AttachedChat {
       chat: this.chat,
       onChunk: (chunk, source) =>
         isSyncChunk(chunk) ? this.#dispatch({ type: 'chunk', chunk, source }) : undefined,
-      onStreamEnded: () => void this.#dispatch({ type: 'stream-ended' }),
+      onStreamEnded: (read) => void this.#dispatch({ type: 'stream-ended', read }),
       onStopped: () => void this.#dispatch({ type: 'stopped' }),
-      onStreamInterrupted: () => void this.#dispatch({ type: 'stream-interrupted' }),
       onResponsesRefused: (ids, error) =>
         void this.#dispatch({ type: 'responses-refused', ids, error, isUnreported: false }),
       onTurn: (turn) => this.#report(showServerTurn(this.#context, turn)),

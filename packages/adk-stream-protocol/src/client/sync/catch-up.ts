@@ -1,66 +1,71 @@
 import { isTemporary } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
+import type { StoredConversation } from '../transports/transport.ts'
 import type { MessageView } from './chat-messages.ts'
-import { mergeStored } from './merge-stored.ts'
+import { mergeStored, toStored } from './merge-stored.ts'
 import {
   type AttachedStep,
   type Step,
-  LOAD,
-  NONE,
   NOTIFY,
   reportError,
   resetDelay,
-  resume,
   scheduleRetry,
   setMessages,
   withEffects,
-  withId,
-  withoutId,
   type AttachedSync,
   type ChatView,
-  type SyncEvent,
 } from './sync-state.ts'
-
-/** Stands in `missedTurns` for anything that was missed. */
-const ANY_TURN = ''
 
 /** Follows what the feed reports: turns and decisions of other pages and servers. */
 export function onFeedEvent(state: AttachedSync, chat: ChatView, event: WatchEvent): Step {
   switch (event.type) {
     case 'open':
-      // Turns that started while the feed was lost are not reported any more.
-      return requestCatchUp(event.again ? { ...state, ownTurns: NONE } : state, chat)
+      // What happened while the feed was lost is not reported.
+      return requestCatchUp(state, chat)
     case 'lost':
-      return [{ ...state, ownTurns: NONE }, []]
-    case 'stored':
       return [state, []]
     case 'approval':
       return event.state === 'requested' ? [state, []] : requestCatchUp(state, chat)
     case 'turn': {
-      const { messageId } = event
-      if (state.ownTurns.has(messageId))
-        return [{ ...state, ownTurns: withoutId(state.ownTurns, messageId) }, []]
-      if (state.shownTurns.has(messageId)) return [state, []]
-      if (chat.isBusy) return [{ ...state, missedTurns: withId(state.missedTurns, messageId) }, []]
-      return requestCatchUp(state, chat)
+      if (state.shown.messageIds.has(event.messageId)) return [state, []]
+      const news = { ...state.news, turn: event.turn }
+      return catchUpIfBehind({ ...state, news }, chat)
     }
+    case 'stored':
+      return catchUpIfBehind({ ...state, news: { ...state.news, position: event.position } }, chat)
   }
 }
 
-/** Catches up if the feed has reported something while the chat was busy. */
-export function catchUpOnMissed(state: AttachedSync, chat: ChatView): AttachedStep {
-  return state.missedTurns.size > 0 ? requestCatchUp(state, chat) : [state, []]
+/** Whether something is stored, or a turn is running, that the page does not show. */
+function isBehind({ catchUp, news = {}, base, stream }: AttachedSync): boolean {
+  const { position = base?.position, turn = stream.read?.turn } = news
+  return catchUp.isDue || position !== base?.position || turn !== stream.read?.turn
+}
+
+/** Catches up if the page is behind the server. What the chat is doing may take it there: the end of it is an event too. */
+export function catchUpIfBehind(state: AttachedSync, chat: ChatView): AttachedStep {
+  const isWaiting = state.catchUp.state === 'current' && isOccupied(state, chat)
+  return isBehind(state) && !isWaiting ? requestCatchUp(state, chat) : [state, []]
+}
+
+/** Whether the chat reads or sends something that is newer than what the server has stored. */
+function isOccupied({ shown }: AttachedSync, chat: ChatView): boolean {
+  return chat.isBusy || isResponding(chat) || shown.messageIds.size > 0
 }
 
 /** Catches up now, or once more after the catch-up in progress. */
-function requestCatchUp(state: AttachedSync, chat: ChatView): AttachedStep {
-  const { catchUp } = state
-  if (catchUp.state !== 'current') return [{ ...state, catchUp: { ...catchUp, isDue: true } }, []]
-  // What the chat reads or sends at the moment is newer than what the server has stored. `chat-idle` follows.
-  if (chat.isBusy || isResponding(chat))
-    return [{ ...state, missedTurns: withId(state.missedTurns, ANY_TURN) }, []]
-  const loading = { state: 'loading', base: chat.messages, isDue: false } as const
-  return [{ ...state, missedTurns: NONE, catchUp: loading }, [LOAD]]
+export function requestCatchUp(state: AttachedSync, chat: ChatView): AttachedStep {
+  const { catchUp, base } = state
+  if (catchUp.state !== 'current' || isOccupied(state, chat))
+    return [{ ...state, catchUp: { ...catchUp, isDue: true } }, []]
+  const loading = { state: 'loading', shown: chat.messages, isDue: false } as const
+  const isIntact = base && [...base.ids].every((id) => hasMessage(chat.messages, id))
+  const after = isIntact ? base.position : undefined
+  return [{ ...state, catchUp: loading }, [{ type: 'load', after }]]
+}
+
+function hasMessage(messages: readonly MessageView[], id: string): boolean {
+  return messages.some((message) => message.id === id)
 }
 
 export function endCatchUp(
@@ -69,35 +74,60 @@ export function endCatchUp(
   { isDue = false }: { readonly isDue?: boolean } = {},
 ): AttachedStep {
   const { catchUp } = state
-  const next: AttachedSync = { ...state, catchUp: { state: 'current' } }
-  const isDueAgain = isDue || (catchUp.state !== 'current' && catchUp.isDue)
-  return isDueAgain ? requestCatchUp(next, chat) : [next, []]
+  const next: AttachedSync = {
+    ...state,
+    catchUp: { state: 'current', isDue: isDue || catchUp.isDue },
+  }
+  return catchUpIfBehind(next, chat)
 }
 
 /** Shows the stored conversation, and then the turn that runs. */
 export function onLoaded(
   state: AttachedSync,
   chat: ChatView,
-  { messages: loaded, isRunning }: Extract<SyncEvent, { type: 'loaded' }>,
+  loaded: StoredConversation | undefined,
 ): Step {
   const { catchUp } = state
   if (catchUp.state !== 'loading' && catchUp.state !== 'checking') return [state, []]
-  const hasChanged = chat.isBusy || chat.messages !== catchUp.base
-  if (catchUp.state === 'checking') {
-    if (hasChanged || (isRunning && catchUp.isDue)) return endCatchUp(state, chat)
-    // The turn runs on a server that this page cannot read from.
-    return isRunning ? catchUpLater(state) : showStored(state, chat, loaded)
-  }
-  if (hasChanged) return endCatchUp(state, chat, { isDue: true })
-  return isRunning ? readRunning(state, chat, loaded) : showStored(state, chat, loaded)
+  const isChecked = catchUp.state === 'checking'
+  // Without a way to load, the running turn is read, if there is one.
+  if (!loaded) return isChecked ? endCatchUp(state, chat) : startReading(state, chat.messages)
+  const hasChanged = chat.isBusy || chat.messages !== catchUp.shown
+  const isOutdated = loaded.after !== undefined && loaded.after !== state.base?.position
+  if (hasChanged || isOutdated) return endCatchUp(state, chat, { isDue: !isChecked || isOutdated })
+  const stored = toStored(loaded, state.base, chat.messages)
+  const next = withBase(state, loaded, stored)
+  if (!loaded.running) return showStored(next, chat, stored)
+  // The turn runs on a server that this page cannot read from.
+  if (isChecked) return catchUp.isDue ? endCatchUp(next, chat) : catchUpLater(next)
+  return readRunning(next, chat, stored)
+}
+
+/** Records what the page shows of the store from now on. */
+export function withBase(
+  state: AttachedSync,
+  { position }: StoredConversation,
+  stored: readonly MessageView[],
+): AttachedSync {
+  const ids = new Set(stored.map(({ id }) => id))
+  const base = position === undefined ? undefined : { position, ids }
+  // The conversation was loaded after these events.
+  const news = state.news && (base ? { position: base.position } : {})
+  return { ...state, base, news }
 }
 
 function showStored(loading: AttachedSync, chat: ChatView, stored: readonly MessageView[]): Step {
   const state: AttachedSync = { ...loading, retry: resetDelay(loading.retry) }
   // A message that could not be sent is on this page only.
   const messages = mergeStored(stored, chat, { keepAll: chat.hasFailed })
-  if (JSON.stringify(messages) === JSON.stringify(chat.messages)) return endCatchUp(state, chat)
+  if (isSame(messages, chat.messages)) return endCatchUp(state, chat)
   return withEffects([setMessages(messages), NOTIFY], endCatchUp(state, { ...chat, messages }))
+}
+
+function isSame(messages: readonly MessageView[], shown: readonly MessageView[]): boolean {
+  const isEqual = (message: MessageView, index: number): boolean =>
+    message === shown[index] || JSON.stringify(message) === JSON.stringify(shown[index])
+  return messages.length === shown.length && messages.every(isEqual)
 }
 
 /** Reads the running turn after the stored messages. */
@@ -110,42 +140,45 @@ function readRunning(state: AttachedSync, chat: ChatView, loaded: readonly Messa
   const stored = mergeStored(loaded, chat)
   // The stored messages leave out the running turn. The page keeps showing what it has of it.
   const unfinished = chat.messages.findLast(
-    ({ role, id }) => role === 'assistant' && stored.every((message) => message.id !== id),
+    ({ role, id }) => role === 'assistant' && !hasMessage(stored, id),
   )
-  if (unfinished && state.shownTurns.has(unfinished.id)) return endCatchUp(state, chat)
-  const isDue = state.catchUp.state === 'loading' && state.catchUp.isDue
-  const next: AttachedSync = { ...state, catchUp: { state: 'reading', isDue } }
   // The AI SDK would add the turn as the last message.
-  if (unfinished && unfinished !== chat.messages.at(-1))
-    return [next, [{ type: 'read-turn', messageId: unfinished.id }]]
-  const messages = unfinished ? [...stored, unfinished] : stored
-  return [next, [setMessages(messages), resume('catch-up')]]
+  if (unfinished && unfinished !== chat.messages.at(-1)) {
+    const catchUp = { state: 'reading', isDue: state.catchUp.isDue } as const
+    return [{ ...state, catchUp }, [{ type: 'read-turn', messageId: unfinished.id }]]
+  }
+  return startReading(state, unfinished ? [...stored, unfinished] : stored)
+}
+
+/** Lets the AI SDK read the running turn after these messages. */
+function startReading(state: AttachedSync, messages: MessageView[]): Step {
+  const catchUp = { state: 'reading', isDue: state.catchUp.isDue } as const
+  return [{ ...state, catchUp }, [setMessages(messages), { type: 'resume' }]]
 }
 
 /** Whether the server does not have the newest user message. */
 function isLastUnknown(shown: readonly MessageView[], stored: readonly MessageView[]): boolean {
   const last = shown.findLast(({ role }) => role === 'user')
-  return last !== undefined && stored.every(({ id }) => id !== last.id)
+  return last !== undefined && !hasMessage(stored, last.id)
 }
 
 export function onCatchUpFailed(state: AttachedSync, error: unknown): Step {
   const effects = [reportError(error)]
-  if (!state.isFollowing || !isTemporary(error))
-    return [{ ...state, catchUp: { state: 'current' } }, effects]
+  if (!state.news || !isTemporary(error))
+    return [{ ...state, catchUp: { state: 'current', isDue: false } }, effects]
   return withEffects(effects, catchUpLater(state))
 }
 
 /** Loads the messages again later. The feed does not report again what was missed. */
 function catchUpLater(state: AttachedSync): AttachedStep {
-  const missedTurns = withId(state.missedTurns, ANY_TURN)
-  return scheduleRetry({ ...state, catchUp: { state: 'current' }, missedTurns })
+  return scheduleRetry({ ...state, catchUp: { state: 'current', isDue: true } })
 }
 
 /** There was no turn to read: it ended after the server had reported it. */
 export function loadAgain(state: AttachedSync, chat: ChatView): Step {
-  const isDue = state.catchUp.state !== 'current' && state.catchUp.isDue
-  const checking = { state: 'checking', base: chat.messages, isDue } as const
-  return [{ ...state, catchUp: checking }, [LOAD]]
+  const { isDue } = state.catchUp
+  const checking = { state: 'checking', shown: chat.messages, isDue } as const
+  return [{ ...state, catchUp: checking }, [{ type: 'load', after: undefined }]]
 }
 
 /** Whether a response to the last message is queued or in flight. */
@@ -154,11 +187,6 @@ function isResponding({ messages, responses }: ChatView): boolean {
     const state = id === undefined ? undefined : responses.get(id)
     return state === 'queued' || state === 'sent'
   }
-  return (
-    messages
-      .at(-1)
-      ?.parts.some(
-        ({ approval, toolCallId }) => isPending(approval?.id) || isPending(toolCallId),
-      ) === true
-  )
+  const parts = messages.at(-1)?.parts ?? []
+  return parts.some(({ approval, toolCallId }) => isPending(approval?.id) || isPending(toolCallId))
 }

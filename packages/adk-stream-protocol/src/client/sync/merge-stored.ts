@@ -1,6 +1,25 @@
 import { isRecord } from '../../protocol/guards.ts'
+import type { StoredConversation } from '../transports/transport.ts'
 import { type MessageView, keepResponses } from './chat-messages.ts'
 import { type ResponseStateMap, hasUnconfirmed } from './response-states.ts'
+import type { StoredBase } from './sync-state.ts'
+
+/** Returns all stored messages: those of the page up to its position, with what has changed after it (PO1). */
+export function toStored(
+  { messages, after }: StoredConversation,
+  base: StoredBase | undefined,
+  shown: readonly MessageView[],
+): MessageView[] {
+  if (after === undefined || !base) return [...messages]
+  // From the first new message on, all of them were loaded.
+  const firstNew = messages.findIndex(({ id }) => !base.ids.has(id))
+  const added = firstNew < 0 ? [] : messages.slice(firstNew)
+  const known = shown.filter(({ id }) => base.ids.has(id) && !added.some((each) => each.id === id))
+  return [
+    ...known.map((message) => messages.find(({ id }) => id === message.id) ?? message),
+    ...added,
+  ]
+}
 
 interface Shown {
   readonly messages: readonly MessageView[]
@@ -43,7 +62,10 @@ function keepUnconfirmed(
 ): MessageView[] {
   const parts = shown.flatMap((message) => message.parts)
   const responded = parts.filter((part) => hasUnconfirmed(part, responses))
-  return stored.map((message) => ({ ...message, parts: keepResponses(message.parts, responded) }))
+  return stored.map((message) => {
+    const parts = keepResponses(message.parts, responded)
+    return parts === message.parts ? message : { ...message, parts }
+  })
 }
 
 /** Whether the person stopped a user message before the reply to it. The server's copy of a message has no such mark. */

@@ -6,14 +6,16 @@ import {
   settleApprovals,
 } from './chat-messages.ts'
 import {
+  catchUpIfBehind,
   endCatchUp,
   loadAgain,
   onCatchUpFailed,
   onFeedEvent,
   onLoaded,
-  catchUpOnMissed,
+  requestCatchUp,
+  withBase,
 } from './catch-up.ts'
-import { mergeStored } from './merge-stored.ts'
+import { isStopped, mergeStored, toStored } from './merge-stored.ts'
 import { type ResponseStateMap, findUndelivered } from './response-states.ts'
 import {
   type Step,
@@ -23,19 +25,17 @@ import {
   NONE,
   NOTIFY,
   resetDelay,
-  resume,
   setMessages,
   START_RETRY,
   withEffects,
   withId,
   withoutId,
+  withoutKey,
   type AttachedSync,
   type ChatView,
   type SyncEffect,
   type SyncEvent,
   type SyncState,
-  type AttachedStep,
-  RELOAD,
 } from './sync-state.ts'
 import {
   onDecision,
@@ -50,24 +50,18 @@ import {
   findQueued,
 } from './sync-responses.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
+import type { StoredConversation } from '../transports/transport.ts'
 
 /** The state of a chat that was just attached. */
 export const START: AttachedSync = {
   state: 'attached',
-  isFollowing: false,
-  catchUp: { state: 'current' },
-  missedTurns: NONE,
-  ownTurns: NONE,
-  shownTurns: NONE,
-  stream: 'none',
-  outcome: 'settled',
-  unreportedOutputs: NONE,
-  unsentOutputs: new Map(),
+  base: undefined,
+  news: undefined,
+  catchUp: { state: 'current', isDue: false },
+  stream: { end: 'none' },
+  shown: { messageIds: NONE },
+  outbox: new Map(),
   retry: START_RETRY,
-  askedApprovals: NONE,
-  queued: new Map(),
-  writtenMessageId: undefined,
-  spokenReplyId: undefined,
 }
 
 /** Decides what an attached chat does when something happens: in its own stream, on the page, or on the server. */
@@ -87,19 +81,13 @@ function withoutForgotten(chat: ChatView, effects: readonly SyncEffect[]): ChatV
 /** Whether a message is still being written, as far as this page reads it. */
 export function isWriting(state: SyncState, isBusy: boolean, messageId: string): boolean {
   if (state.state === 'detached') return false
-  const isRead = isBusy && (state.writtenMessageId ?? messageId) === messageId
-  return isRead || state.shownTurns.has(messageId)
+  const isRead = isBusy && (state.stream.messageId ?? messageId) === messageId
+  return isRead || state.shown.messageIds.has(messageId)
 }
 
 /** Whether the AI SDK should send the responses of the last message by itself. */
-export function shouldSend(
-  state: SyncState,
-  last: MessageView | undefined,
-  responses: ResponseStateMap,
-): boolean {
-  // The rest of the interrupted stream is read first. The AI SDK asks again when it has ended.
-  const isInterrupted = state.state === 'attached' && state.stream === 'interrupted'
-  return !isInterrupted && findUndelivered(last, responses).length > 0
+export function shouldSend(last: MessageView | undefined, responses: ResponseStateMap): boolean {
+  return findUndelivered(last, responses).length > 0
 }
 
 function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): Step {
@@ -107,26 +95,24 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'chunk':
       return onChunk(state, chat, event)
     case 'stream-ended':
-      return [state.stream === 'interrupted' ? state : { ...state, stream: 'ended' }, []]
-    case 'stream-interrupted':
-      if (chat.isBusy) return [{ ...state, stream: 'interrupted' }, []]
-      return [state, [resume('interrupted')]]
+      return [{ ...state, stream: { ...state.stream, end: 'ended', read: event.read } }, []]
     case 'chat-idle':
       return onIdle(state, chat)
     case 'turn-shown': {
-      const shownTurns = withId(state.shownTurns, event.messageId)
-      const spokenReplyId = event.isSpokenReply ? event.messageId : state.spokenReplyId
-      return [{ ...state, shownTurns, spokenReplyId }, []]
+      const messageIds = withId(state.shown.messageIds, event.messageId)
+      const spokenReplyId = event.isSpokenReply ? event.messageId : state.shown.spokenReplyId
+      return [{ ...state, shown: { messageIds, spokenReplyId } }, []]
     }
-    case 'shown-turn-ended':
-      return [{ ...state, shownTurns: withoutId(state.shownTurns, event.messageId) }, [NOTIFY]]
+    case 'shown-turn-ended': {
+      const messageIds = withoutId(state.shown.messageIds, event.messageId)
+      const next = { ...state, shown: { ...state.shown, messageIds } }
+      return withEffects([NOTIFY], catchUpIfBehind(next, chat))
+    }
     case 'user-message': {
-      const replyId = event.source === 'spoken' ? state.spokenReplyId : undefined
+      const replyId = event.source === 'spoken' ? state.shown.spokenReplyId : undefined
       const messages = addUserMessage(chat.messages, event.message, replyId)
-      return [
-        { ...state, spokenReplyId: undefined },
-        messages === chat.messages ? [] : [setMessages(messages)],
-      ]
+      const shown = { ...state.shown, spokenReplyId: undefined }
+      return [{ ...state, shown }, messages === chat.messages ? [] : [setMessages(messages)]]
     }
     case 'decision-given':
       return onDecision(state, chat, event)
@@ -153,28 +139,20 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'retry-due':
       return onRetry(state, chat)
     case 'feed-started':
-      return [{ ...state, isFollowing: true }, []]
+      return [{ ...state, news: state.news ?? {} }, []]
     case 'feed-event':
       return onFeedEvent(state, chat, event.event)
     case 'loaded':
-      return onLoaded(state, chat, event)
+      return onLoaded(state, chat, event.loaded)
     case 'catch-up-failed':
       return onCatchUpFailed(state, event.error)
-    case 'reloaded': {
-      // The stored messages leave out the turn that is running, for this page or for another one.
-      const isPartial = event.isRunning || chat.isBusy
-      // A message that could not be sent is on this page only.
-      const hasUnsent = chat.hasFailed && chat.messages.at(-1)?.role === 'user'
-      const messages = mergeStored(event.messages, chat, { keepAll: isPartial || hasUnsent })
-      return [state, [setMessages(messages), NOTIFY]]
-    }
+    case 'reloaded':
+      return onReloaded(state, chat, event.loaded)
     case 'stopped':
-      return [state, [RELOAD]]
+      return requestCatchUp(state, chat)
     case 'turn-read':
       if (event.wasRunning) return endCatchUp(state, chat, { isDue: true })
       return loadAgain(state, chat)
-    case 'outcome-read':
-      return onOutcomeRead(state, chat)
     case 'detached':
       return [{ state: 'detached' }, onDetach(state, chat)]
   }
@@ -183,9 +161,11 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
 /** Forgets what was not delivered: the next chat with this id may send it. */
 function onDetach(state: AttachedSync, { messages, responses }: ChatView): SyncEffect[] {
   const undelivered = messages.flatMap((message) => findUndelivered(message, responses))
-  const queued = [...state.queued.keys()].filter((id) => responses.get(id) === 'queued')
-  const ids = [...state.unsentOutputs.keys(), ...queued, ...undelivered]
-  return [CANCEL_RETRY, ...ids.map(forget)]
+  const kept = [...state.outbox].flatMap(([id, { state: sent }]) => {
+    const isQueued = sent === 'queued' && responses.get(id) === 'queued'
+    return isQueued || sent === 'unsent' ? [id] : []
+  })
+  return [CANCEL_RETRY, ...[...kept, ...undelivered].map(forget)]
 }
 
 /** Records what happened to responses that were in flight. */
@@ -213,23 +193,27 @@ function onChunk(
 ): Step {
   let next = state
   if (chunk.type === 'start' && source !== 'shown') {
-    next = { ...next, writtenMessageId: chunk.messageId }
-    if (source === 'requested') next = onOwnTurn(next, chunk.messageId)
+    const { messageId } = chunk
+    const isKnown = chat.messages.some(({ id }) => id === messageId)
+    const writes = source === 'resumed' ? 'replay' : isKnown ? 'rest' : 'new'
+    next = { ...next, stream: { end: 'none', messageId, writes } }
   }
-  if (chunk.type === 'tool-approval-request')
-    next = { ...next, askedApprovals: withId(next.askedApprovals, chunk.approvalId) }
-  if ('toolCallId' in chunk && next.unreportedOutputs.has(chunk.toolCallId))
-    next = { ...next, unreportedOutputs: withoutId(next.unreportedOutputs, chunk.toolCallId) }
+  if ('toolCallId' in chunk && next.outbox.get(chunk.toolCallId)?.state === 'unreported')
+    next = { ...next, outbox: withoutKey(next.outbox, chunk.toolCallId) }
   const effects: SyncEffect[] = source === 'shown' ? [] : showReportedDecision(chunk, chat)
   if (isCallData(chunk)) effects.push(NOTIFY)
   return [next, effects]
 }
 
-/** The feed may have reported the turn before its first chunk arrived. */
-function onOwnTurn(state: AttachedSync, messageId: string): AttachedSync {
-  if (state.missedTurns.has(messageId))
-    return { ...state, missedTurns: withoutId(state.missedTurns, messageId) }
-  return state.isFollowing ? { ...state, ownTurns: withId(state.ownTurns, messageId) } : state
+/** Shows stored messages that were not loaded for `catchUp`, with what only this page has. */
+function onReloaded(state: AttachedSync, chat: ChatView, loaded: StoredConversation): Step {
+  // The stored messages leave out the turn that is running, for this page or for another one.
+  const isPartial = loaded.running || chat.isBusy
+  // A message that could not be sent is on this page only.
+  const hasUnsent = chat.hasFailed && chat.messages.at(-1)?.role === 'user'
+  const stored = toStored(loaded, state.base, chat.messages)
+  const messages = mergeStored(stored, chat, { keepAll: isPartial || hasUnsent })
+  return [withBase(state, loaded, stored), [setMessages(messages), NOTIFY]]
 }
 
 /** Shows a decision before the chat reads its outcome: the AI SDK does not take it from the outcome. */
@@ -243,21 +227,42 @@ function showReportedDecision(chunk: Chunk, { messages }: ChatView): SyncEffect[
 }
 
 function onIdle(state: AttachedSync, chat: ChatView): Step {
-  // A turn that failed may continue on another server.
-  const ownTurns = chat.hasFailed ? NONE : state.ownTurns
-  const next: AttachedSync = { ...state, ownTurns, stream: 'none' }
-  switch (state.stream) {
-    case 'interrupted':
-      return [next, [resume('interrupted')]]
+  const { end } = state.stream
+  const next = afterStream(state, chat)
+  switch (end) {
     case 'none': {
       // Without a stream, the AI SDK sends nothing by itself.
       const effects = sendQueued(chat)
-      return effects.length > 0 ? [next, effects] : catchUpOnMissed(next, chat)
+      return effects.length > 0 ? [next, effects] : catchUpIfBehind(next, chat)
     }
     case 'refused':
-      return catchUpOnMissed(next, chat)
+      return catchUpIfBehind(next, chat)
     case 'ended':
       return onStreamRead(next, chat)
+  }
+}
+
+/**
+ * Records what the page shows after its own stream. If it had everything before the turn, and has read the whole message, it has everything
+ * after the turn. In all other cases the stored messages are loaded.
+ */
+function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
+  const { stream, base, news } = state
+  const { writes, read } = stream
+  // A turn that failed may continue on another server.
+  const ended = { end: 'none', ...(read && !chat.hasFailed && { read }) } as const
+  const positions = read?.positions
+  const isWhole = writes === 'new' && !chat.hasFailed
+  const isCurrent = isWhole && base && positions?.before === base.position
+  if (stream.end !== 'ended' || !isCurrent) return { ...state, stream: ended }
+  const { before, after: position } = positions
+  const ids = new Set(chat.messages.filter((each) => !isStopped(each)).map(({ id }) => id))
+  const isReported = news?.position !== undefined && news.position !== before
+  return {
+    ...state,
+    stream: ended,
+    base: { position, ids },
+    news: news && !isReported ? { ...news, position } : news,
   }
 }
 
@@ -268,52 +273,32 @@ function onStreamRead(state: AttachedSync, chat: ChatView): Step {
   effects.push(NOTIFY)
   // What follows sees the messages as they are now.
   const now: ChatView = settled ? { ...chat, messages: settled } : chat
-  const next: AttachedSync = state.outcome === 'resumed' ? { ...state, outcome: 'settled' } : state
-  const older = now.messages.slice(0, -1)
   // The AI SDK sends the responses of the last message by itself, unless the stream has failed.
   const queued = findQueued(now)
-  const isLeft = queued && (older.includes(queued) || chat.hasFailed)
-  if (isLeft) return [next, [...effects, ...sendQueued(now)]]
-  // The outcome was reported in a stream that this page did not read.
-  if (older.some(({ parts }) => parts.some((part) => isUnreportedDecision(part, now.responses))))
-    return withEffects([...effects, RELOAD], catchUpOnMissed(next, now))
-  if (!hasUnreported(next, now)) return withEffects(effects, catchUpOnMissed(next, now))
-  if (state.outcome === 'resumed')
-    return withEffects([...effects, RELOAD], catchUpOnMissed(next, now))
-  return withEffects(effects, readOutcome(next, now))
+  const isLeft = queued && (queued !== now.messages.at(-1) || chat.hasFailed)
+  if (isLeft) return [state, [...effects, ...sendQueued(now)]]
+  const next = hasUnreported(state, now) ? requestCatchUp(state, now) : catchUpIfBehind(state, now)
+  return withEffects(effects, next)
 }
 
-/** Reads the outcome of a response that was accepted when its stream was about to end. */
-function readOutcome(state: AttachedSync, chat: ChatView): AttachedStep {
-  if (chat.isBusy || state.outcome !== 'settled' || !hasUnreported(state, chat)) return [state, []]
-  return [{ ...state, outcome: 'resuming' }, [resume('outcome')]]
-}
-
-function onOutcomeRead(state: AttachedSync, chat: ChatView): Step {
-  // A stream was read. `chat-idle` follows.
-  if (state.stream !== 'none') return [{ ...state, outcome: 'resumed' }, []]
-  const next: AttachedSync = { ...state, outcome: 'settled' }
-  const isUnknown = hasUnreported(next, chat) && !chat.isBusy
-  return withEffects(isUnknown ? [RELOAD] : [], catchUpOnMissed(next, chat))
-}
-
-/** Whether a response to the last message was accepted, and no stream has reported its outcome. */
-function hasUnreported({ unreportedOutputs }: AttachedSync, chat: ChatView): boolean {
-  const isUnreported = (part: PartView): boolean => {
-    const { state, toolCallId = '' } = part
-    if (state === 'approval-responded') return isUnreportedDecision(part, chat.responses)
-    return unreportedOutputs.has(toolCallId) && chat.responses.get(toolCallId) === 'accepted'
+/** Whether a response was accepted, and no stream has reported its outcome. */
+function hasUnreported({ outbox }: AttachedSync, { messages, responses }: ChatView): boolean {
+  const isUnreported = ({ state, approval, toolCallId = '' }: PartView): boolean => {
+    if (state === 'approval-responded') return responses.get(approval?.id ?? '') === 'accepted'
+    return (
+      outbox.get(toolCallId)?.state === 'unreported' && responses.get(toolCallId) === 'accepted'
+    )
   }
-  return chat.messages.at(-1)?.parts.some(isUnreported) === true
+  return messages.some(({ parts }) => parts.some(isUnreported))
 }
 
-/** Whether the server has accepted the decision of a call whose outcome the message does not show. */
-function isUnreportedDecision({ state, approval }: PartView, responses: ResponseStateMap): boolean {
-  return state === 'approval-responded' && responses.get(approval?.id ?? '') === 'accepted'
-}
-
-/** Records that the server has a response, and reads its outcome if no stream is open. */
+/** Records that the server has a response, and loads its outcome if no stream is open. */
 function onAcknowledged(state: AttachedSync, chat: ChatView, id: string): Step {
   const responses = new Map([...chat.responses, [id, 'accepted' as const]])
-  return withEffects([mark('accepted', id), NOTIFY], readOutcome(state, { ...chat, responses }))
+  const now: ChatView = { ...chat, responses }
+  const isLoaded = !chat.isBusy && hasUnreported(state, now)
+  return withEffects(
+    [mark('accepted', id), NOTIFY],
+    isLoaded ? requestCatchUp(state, now) : [state, []],
+  )
 }

@@ -1,12 +1,11 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
 import type { Message, MessagePart } from '../../protocol/message.ts'
-import type { AdkApi } from '../api/adk-api.ts'
 import { type ServerTurn, readChunks } from '../transports/transport.ts'
 import { isBusy } from './attachable-chat.ts'
 import { keepResponses, putMessage, showUserMessage, type MessageTarget } from './chat-messages.ts'
 import { isSyncChunk } from './next-sync.ts'
-import type { Refusal, SyncContext, SyncEffect } from './sync-state.ts'
+import type { Refusal, SyncContext } from './sync-state.ts'
 
 interface Reloaded {
   /** The ids of the stored messages. */
@@ -18,21 +17,17 @@ interface Reloaded {
 export async function reload({ load, dispatch }: SyncContext): Promise<Reloaded | undefined> {
   const loaded = await load()
   if (!loaded) return undefined
-  const { messages, running: isRunning } = loaded
-  await dispatch({ type: 'reloaded', messages, isRunning })
-  return { known: messages.map(({ id }) => id), isRunning }
+  await dispatch({ type: 'reloaded', loaded })
+  return { known: loaded.messages.map(({ id }) => id), isRunning: loaded.running }
 }
 
-/** Loads the conversation after the feed reported a change that this page has not seen. */
+/** Loads what the page does not show. */
 export async function loadForCatchUp(
-  { chat, dispatch }: SyncContext,
-  api: Pick<AdkApi, 'loadChat'> | undefined,
+  { load, dispatch }: SyncContext,
+  after: string | undefined,
 ): Promise<void> {
   try {
-    const loaded = await api?.loadChat(chat.id)
-    if (!loaded) return
-    const { messages, running: isRunning } = loaded
-    await dispatch({ type: 'loaded', messages, isRunning })
+    await dispatch({ type: 'loaded', loaded: await load(after) })
   } catch (error) {
     await dispatch({ type: 'catch-up-failed', error })
   }
@@ -53,7 +48,7 @@ async function readRefused(
   const { chat } = context
   const loaded = await reload(context)
   const sync = context.state()
-  const isFollowing = sync.state === 'attached' && sync.isFollowing
+  const isFollowing = sync.state === 'attached' && sync.news !== undefined
   if (!loaded || isFollowing || isBusy(chat)) return loaded
   const isStored = ids.every((id) => {
     const shown = chat.messages.find(({ parts }) => parts.some((part) => part.approval?.id === id))
@@ -67,18 +62,11 @@ async function readRefused(
   return reload(context)
 }
 
-type Resume = Extract<SyncEffect, { type: 'resume' }>
-
 /** Lets the AI SDK read the running turn. */
-export async function resumeStream(
-  { chat, dispatch }: SyncContext,
-  purpose: Resume['purpose'],
-): Promise<void> {
+export async function resumeStream({ chat, dispatch }: SyncContext): Promise<void> {
   const { messages } = chat
   await chat.resumeStream()
-  if (purpose === 'outcome') await dispatch({ type: 'outcome-read' })
-  if (purpose === 'catch-up')
-    await dispatch({ type: 'turn-read', wasRunning: chat.messages !== messages })
+  await dispatch({ type: 'turn-read', wasRunning: chat.messages !== messages })
 }
 
 /** Reads the running turn into a message that is not the last one, which the AI SDK cannot do. */

@@ -1,6 +1,6 @@
 import { AdkError, isTemporary } from '../adk-error.ts'
 import type { ToolOutput } from './attachable-chat.ts'
-import { catchUpOnMissed } from './catch-up.ts'
+import { catchUpIfBehind } from './catch-up.ts'
 import {
   type MessageView,
   type ShownApproval,
@@ -21,13 +21,13 @@ import {
   scheduleRetry,
   setMessages,
   withEffects,
-  withId,
   type AttachedSync,
   type ChatView,
   type QueueEffect,
   type Refusal,
   type SyncEffect,
   type SyncEvent,
+  type Unconfirmed,
 } from './sync-state.ts'
 
 export function onDecision(
@@ -38,7 +38,8 @@ export function onDecision(
   const { id } = decision
   const { state: approval } = readApproval(chat.messages, id)
   // While a reply is replayed, its message lacks the approval for a moment. The page may still show it.
-  const isOpen = approval === 'open' || (approval === 'missing' && state.askedApprovals.has(id))
+  const isReplayed = chat.isBusy && state.stream.writes === 'replay'
+  const isOpen = approval === 'open' || (approval === 'missing' && isReplayed)
   // A second click has no effect.
   if (!isOpen || isGiven(id, chat.responses)) return [state, []]
   const add: SyncEffect = { type: 'supplement', id, supplement }
@@ -46,11 +47,14 @@ export function onDecision(
     return [state, [add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
   const queue: QueueEffect = { type: 'queue-decision', decision }
   const show = approval === 'open' ? [queue] : []
-  return [withQueued(state, id, queue), [add, mark('queued', id), ...show]]
+  const next = withUnconfirmed(state, id, { state: 'queued', effect: queue })
+  return [next, [add, mark('queued', id), ...show]]
 }
 
-function withQueued(state: AttachedSync, id: string, queue: QueueEffect): AttachedSync {
-  return { ...state, queued: new Map([...state.queued, [id, queue]]) }
+const UNREPORTED: Unconfirmed = { state: 'unreported' }
+
+function withUnconfirmed(state: AttachedSync, id: string, entry: Unconfirmed): AttachedSync {
+  return { ...state, outbox: new Map([...state.outbox, [id, entry]]) }
 }
 
 /** CL390, CL902: shows queued responses again that a replayed stream has removed from the messages. */
@@ -59,15 +63,23 @@ export function restoreQueued(
   chat: ChatView,
   { type }: SyncEvent,
 ): AttachedStep {
-  if (state.queued.size === 0) return [state, []]
-  const isReplayRead = type === 'chat-idle' && state.stream !== 'interrupted'
-  const queued = [...state.queued].filter(([id]) => chat.responses.get(id) === 'queued')
-  const effects = queued.flatMap(([, queue]) =>
-    queue.type === 'queue-output'
-      ? restoreOutput(queue, chat)
-      : restoreDecision(queue, chat, isReplayRead),
-  )
-  return [{ ...state, queued: new Map(queued) }, effects]
+  if (state.outbox.size === 0) return [state, []]
+  const isReplayRead = type === 'chat-idle'
+  const effects: SyncEffect[] = []
+  const outbox = new Map<string, Unconfirmed>()
+  for (const [id, entry] of state.outbox) {
+    // The next request has sent it.
+    if (entry.state === 'queued' && chat.responses.get(id) !== 'queued') continue
+    outbox.set(id, entry)
+    if (entry.state !== 'queued') continue
+    const { effect } = entry
+    effects.push(
+      ...(effect.type === 'queue-output'
+        ? restoreOutput(effect, chat)
+        : restoreDecision(effect, chat, isReplayRead)),
+    )
+  }
+  return [{ ...state, outbox }, effects]
 }
 
 /** A decision whose approval was decided elsewhere, or has not returned at the end of the replay, is not sent. */
@@ -117,11 +129,11 @@ export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput
   // A call has one output: the first.
   if (isGiven(id, chat.responses)) return [state, []]
   if (!chat.hasOpenStream) {
-    const queue: QueueEffect = { type: 'queue-output', output }
-    return [withQueued(state, id, queue), [mark('queued', id), queue]]
+    const effect: QueueEffect = { type: 'queue-output', output }
+    return [withUnconfirmed(state, id, { state: 'queued', effect }), [mark('queued', id), effect]]
   }
   return [
-    { ...state, unreportedOutputs: withId(state.unreportedOutputs, id) },
+    withUnconfirmed(state, id, UNREPORTED),
     [mark('sent', id), { type: 'send-output', output, isShown: false }],
   ]
 }
@@ -145,7 +157,10 @@ export function onRefused(
   const effects: SyncEffect[] = [mark('refused', ...ids)]
   // The person stopped the request: that is no refusal.
   if (!isAborted(error)) effects.push({ type: 'report-refusal', ids, error })
-  const next: AttachedSync = chat.isBusy && !isUnreported ? { ...state, stream: 'refused' } : state
+  const isOwn = chat.isBusy && !isUnreported
+  const next: AttachedSync = isOwn
+    ? { ...state, stream: { ...state.stream, end: 'refused' } }
+    : state
   if (isDecidedElsewhere(error)) {
     const refusal = { ids, error, isUnreported }
     return [next, [...effects, { type: 'check-refusal', refusal }]]
@@ -175,7 +190,7 @@ export function onRefusalChecked(
   { ids, known, isRunning, error, isUnreported }: Extract<SyncEvent, { type: 'refusal-checked' }>,
 ): Step {
   // The feed shows what becomes of a turn that is running.
-  const isFollowed = isRunning && state.isFollowing
+  const isFollowed = isRunning && state.news !== undefined
   const open = (isFollowed ? [] : chat.messages).flatMap(({ id: messageId, parts }) => {
     // These are as the server has them.
     if (known.includes(messageId)) return []
@@ -187,7 +202,7 @@ export function onRefusalChecked(
   })
   const effects = reopen(open, chat)
   if (isUnreported) effects.push(reportError(error))
-  return withEffects(effects, chat.isBusy ? [state, []] : catchUpOnMissed(state, chat))
+  return withEffects(effects, catchUpIfBehind(state, chat))
 }
 
 /** Opens approvals again, in the messages and in the stream that writes them. */
@@ -217,14 +232,18 @@ export function onOutputFailed(
   const effects: SyncEffect[] = [reportError(error)]
   if (!isTemporary(error)) return [state, [...effects, mark('refused', id)]]
   // No request sends it: a turn that is held open takes it only in this way.
-  const unsentOutputs = new Map([...state.unsentOutputs, [id, output]])
-  return withEffects(effects, scheduleRetry({ ...state, unsentOutputs }))
+  return withEffects(
+    effects,
+    scheduleRetry(withUnconfirmed(state, id, { state: 'unsent', output })),
+  )
 }
 
 export function onRetry(state: AttachedSync, chat: ChatView): Step {
-  const unsent = [...state.unsentOutputs.values()]
+  const unsent = [...state.outbox.values()].flatMap((entry) =>
+    entry.state === 'unsent' ? entry.output : [],
+  )
   const hasQueued = findQueued(chat) !== undefined
-  const isDue = unsent.length > 0 || hasQueued || state.missedTurns.size > 0
+  const isDue = unsent.length > 0 || hasQueued || state.catchUp.isDue
   // What is being read or sent may not send the responses, and its end may not be reported.
   if (chat.isBusy && hasQueued) return scheduleRetry(state)
   const retry = { ...state.retry, isScheduled: false }
@@ -236,12 +255,15 @@ export function onRetry(state: AttachedSync, chat: ChatView): Step {
     ]),
     ...sendQueued(chat),
   ]
+  const sent = [...state.outbox].map(
+    ([id, entry]) => [id, entry.state === 'unsent' ? UNREPORTED : entry] as const,
+  )
   const next: AttachedSync = {
     ...state,
-    unsentOutputs: new Map(),
+    outbox: new Map(sent),
     retry: isDue ? retry : resetDelay(retry),
   }
-  return withEffects(effects, catchUpOnMissed(next, chat))
+  return withEffects(effects, catchUpIfBehind(next, chat))
 }
 
 /** Refusals after which an approval is no longer open. */

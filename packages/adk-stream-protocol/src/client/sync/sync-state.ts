@@ -1,6 +1,7 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
+import type { StreamEnd } from '../api/turn-position.ts'
 import type { ResponseChannel, StoredConversation } from '../transports/transport.ts'
 import type {
   AttachableChat,
@@ -23,46 +24,68 @@ export interface ChatView {
   readonly responses: ResponseStateMap
 }
 
-/** How a chat follows what happens to it elsewhere. `isDue`: catch up once more after this. */
+/** The stored messages that a page shows: those up to a position. */
+export interface StoredBase {
+  readonly position: string
+  readonly ids: ReadonlySet<string>
+}
+
+/** How a chat comes to show what is stored. `isDue`: once more after this, or when the chat is idle. */
 type CatchUp =
-  | { readonly state: 'current' }
-  /** Waits for the stored conversation. `base`: the messages when it was requested. */
-  | { readonly state: 'loading'; readonly base: readonly MessageView[]; readonly isDue: boolean }
+  | { readonly state: 'current'; readonly isDue: boolean }
+  /** Waits for the stored conversation. `shown`: the messages when it was requested. */
+  | { readonly state: 'loading'; readonly shown: readonly MessageView[]; readonly isDue: boolean }
   /** Reads a running turn to its end. */
   | { readonly state: 'reading'; readonly isDue: boolean }
   /** No turn could be read although the server reported one. Loads once more, in case it has ended meanwhile. */
-  | { readonly state: 'checking'; readonly base: readonly MessageView[]; readonly isDue: boolean }
+  | { readonly state: 'checking'; readonly shown: readonly MessageView[]; readonly isDue: boolean }
+
+/** What the feed of a chat has reported last. */
+interface News {
+  readonly position?: string
+  /** A turn that has started, until it is read. */
+  readonly turn?: string
+}
+
+/** The newest stream of the chat's own requests. */
+interface OwnStream {
+  /** How it ended, until the AI SDK is idle. `refused`: the request was rejected. */
+  readonly end: 'none' | 'ended' | 'refused'
+  /** The message that it writes. */
+  readonly messageId?: string
+  /** Whether it adds this message to the chat, or replays one that the chat may have shown before. */
+  readonly writes?: 'new' | 'replay' | 'rest'
+  readonly read?: StreamEnd
+}
+
+/** Turns that are written into the messages without a request of the chat. */
+interface ShownTurns {
+  readonly messageIds: ReadonlySet<string>
+  /** The newest reply to speech. The transcript of the speech arrives after the reply has started. */
+  readonly spokenReplyId?: string | undefined
+}
+
+/** A response of this page that the server has not confirmed, or whose outcome no stream has reported. */
+export type Unconfirmed =
+  /** The next request sends it. While a stream is replayed, the messages may lack it, or even its approval. */
+  | { readonly state: 'queued'; readonly effect: QueueEffect }
+  /** An output to send again, outside requests. */
+  | { readonly state: 'unsent'; readonly output: ToolOutput }
+  /** An output that was sent while a stream was open. */
+  | { readonly state: 'unreported' }
 
 export interface AttachedSync {
   readonly state: 'attached'
-  readonly isFollowing: boolean
+  /** Undefined until the stored conversation was loaded. */
+  readonly base: StoredBase | undefined
+  /** Undefined without a feed. */
+  readonly news: News | undefined
   readonly catchUp: CatchUp
-  /** Turns that the feed reported while the chat was busy. Not empty: catch up when the chat is idle. */
-  readonly missedTurns: ReadonlySet<string>
-  /** Turns of the chat's own requests, which the feed will report too. */
-  readonly ownTurns: ReadonlySet<string>
-  /** Turns that are written into the messages without a request of the chat. */
-  readonly shownTurns: ReadonlySet<string>
-  /**
-   * The end of the chat's own stream, until the AI SDK is idle. `interrupted`: the rest follows in another stream. `refused`: the request
-   * was rejected.
-   */
-  readonly stream: 'none' | 'ended' | 'interrupted' | 'refused'
-  /** How far the search for the outcome of a response is: the stream ended before it reported it. */
-  readonly outcome: 'settled' | 'resuming' | 'resumed'
-  /** Calls whose output was sent while a stream was open, and that no stream has reported since. */
-  readonly unreportedOutputs: ReadonlySet<string>
-  /** Outputs to send again, outside requests. */
-  readonly unsentOutputs: ReadonlyMap<string, ToolOutput>
+  readonly stream: OwnStream
+  readonly shown: ShownTurns
+  /** By the id of the approval or of the call. */
+  readonly outbox: ReadonlyMap<string, Unconfirmed>
   readonly retry: { readonly isScheduled: boolean; readonly delayMs: number }
-  /** Approvals that a stream asked for. */
-  readonly askedApprovals: ReadonlySet<string>
-  /** Responses that the next request sends, by id. While a stream is replayed, the messages may lack them, or even their approvals. */
-  readonly queued: ReadonlyMap<string, QueueEffect>
-  /** The message that the chat's own stream writes. */
-  readonly writtenMessageId: string | undefined
-  /** The newest reply to speech. The transcript of the speech arrives after the reply has started. */
-  readonly spokenReplyId: string | undefined
 }
 
 export type SyncState = AttachedSync | { readonly state: 'detached' }
@@ -83,9 +106,7 @@ export type SyncEvent =
       readonly chunk: Chunk
       readonly source: 'requested' | 'resumed' | 'shown'
     }
-  | { readonly type: 'stream-ended' }
-  /** The connection was lost and is back. The rest of the stream is read with `resumeStream()`. */
-  | { readonly type: 'stream-interrupted' }
+  | { readonly type: 'stream-ended'; readonly read: StreamEnd }
   /** The AI SDK has read a stream to its end and has not started another request. */
   | { readonly type: 'chat-idle' }
   | { readonly type: 'turn-shown'; readonly messageId: string; readonly isSpokenReply: boolean }
@@ -119,24 +140,15 @@ export type SyncEvent =
   | { readonly type: 'connection-opened' }
   | { readonly type: 'feed-started' }
   | { readonly type: 'feed-event'; readonly event: WatchEvent }
-  /** The stored conversation, loaded for `catchUp`. */
-  | {
-      readonly type: 'loaded'
-      readonly messages: readonly MessageView[]
-      readonly isRunning: boolean
-    }
+  /** The stored conversation, loaded for `catchUp`. Undefined if there is no way to load it. */
+  | { readonly type: 'loaded'; readonly loaded: StoredConversation | undefined }
   | { readonly type: 'catch-up-failed'; readonly error: unknown }
   /** The stored conversation, loaded for any other reason. */
-  | {
-      readonly type: 'reloaded'
-      readonly messages: readonly MessageView[]
-      readonly isRunning: boolean
-    }
+  | { readonly type: 'reloaded'; readonly loaded: StoredConversation }
   /** The server has handled the stop of a reply, which may have ended before (CL916). */
   | { readonly type: 'stopped' }
   /** A turn was read to its end, or none was running. */
   | { readonly type: 'turn-read'; readonly wasRunning: boolean }
-  | { readonly type: 'outcome-read' }
   | { readonly type: 'detached' }
 
 export type SyncEffect =
@@ -161,10 +173,11 @@ export type SyncEffect =
       readonly id: string
       readonly supplement: DecisionSupplement | undefined
     }
-  | { readonly type: 'load' }
-  | { readonly type: 'reload' }
+  /** Loads what is stored after a position. */
+  | { readonly type: 'load'; readonly after: string | undefined }
   | { readonly type: 'check-refusal'; readonly refusal: Refusal }
-  | { readonly type: 'resume'; readonly purpose: 'interrupted' | 'outcome' | 'catch-up' }
+  /** Lets the AI SDK read the running turn. */
+  | { readonly type: 'resume' }
   /** Reads the running turn into a message that is not the last one. */
   | { readonly type: 'read-turn'; readonly messageId: string }
   | { readonly type: 'schedule-retry'; readonly delayMs: number }
@@ -189,8 +202,8 @@ export interface SyncContext {
   readonly state: () => SyncState
   /** Passes an event to `nextSync`, and runs the effects that it returns. Returns a promise if the caller has to wait for one of them. */
   readonly dispatch: (event: SyncEvent) => Promise<void> | undefined
-  /** Loads the stored conversation. Resolves with undefined if there is no way to load it. */
-  readonly load: () => Promise<StoredConversation | undefined>
+  /** Loads what is stored, after a position. Resolves with undefined if there is no way to load it. */
+  readonly load: (after?: string) => Promise<StoredConversation | undefined>
   readonly reportError: (error: unknown) => undefined
 }
 
@@ -201,8 +214,6 @@ export type AttachedStep = readonly [state: AttachedSync, effects: readonly Sync
 export const NONE: ReadonlySet<string> = new Set()
 
 export const NOTIFY = { type: 'notify' } as const
-export const LOAD = { type: 'load' } as const
-export const RELOAD = { type: 'reload' } as const
 export const CANCEL_RETRY = { type: 'cancel-retry' } as const
 
 export function mark(response: ResponseState, ...ids: readonly string[]): SyncEffect {
@@ -215,10 +226,6 @@ export function forget(id: string): SyncEffect {
 
 export function setMessages(messages: MessageView[]): SyncEffect {
   return { type: 'set-messages', messages }
-}
-
-export function resume(purpose: Extract<SyncEffect, { type: 'resume' }>['purpose']): SyncEffect {
-  return { type: 'resume', purpose }
 }
 
 export function reportError(error: unknown): SyncEffect {
@@ -236,6 +243,13 @@ export function withId(ids: ReadonlySet<string>, id: string): ReadonlySet<string
 
 export function withoutId(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return new Set([...ids].filter((each) => each !== id))
+}
+
+export function withoutKey<Value>(
+  map: ReadonlyMap<string, Value>,
+  key: string,
+): ReadonlyMap<string, Value> {
+  return new Map([...map].filter(([each]) => each !== key))
 }
 
 /** The first delay before something is tried again, and the longest, in ms. */

@@ -10,6 +10,8 @@ import type {
 import { type LoadedChat, AdkApi } from '../api/adk-api.ts'
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
 import type { Identified } from '../api/principal-tag.ts'
+import { TurnPosition } from '../api/turn-position.ts'
+import type { ChatPositions } from '../../protocol/sse.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
 import {
@@ -73,8 +75,6 @@ export class SseTransport
   readonly #backoff: Required<Backoff>
   /** The newest stream of each chat. */
   readonly #newest = new Map<string, SseStream>()
-  /** Responses with the rest of an interrupted stream, until the chat reads them. */
-  readonly #resumed = new Map<string, Response>()
   readonly #decisions: KeptDecisions
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
@@ -136,6 +136,7 @@ export class SseTransport
             trigger,
             messageId,
             messages,
+            positions: true,
             ...shown,
             ...supplements,
           },
@@ -185,9 +186,7 @@ export class SseTransport
     const stream = this.#open(chatId, { source: 'resumed', tap, signal: abortSignal })
     try {
       const { signal } = stream
-      const response =
-        this.#takeResumed(chatId) ??
-        (await this.#http.send(resumePath(chatId), { headers, signal }))
+      const response = await this.#http.send(resumePath(chatId), { headers, signal })
       if (response.status !== 204) return this.#read(stream, response)
       stream.end()
       return null
@@ -261,18 +260,13 @@ export class SseTransport
 
   #read(stream: SseStream, { body }: Response): AdkChunkStream {
     if (!body) throw disconnected('the response has no body')
-    return toChunkStream(this.#chunks(stream, body), {
+    const reading: Reading = { at: new TurnPosition() }
+    return toChunkStream(this.#chunks(stream, body, reading), {
       observer: () => this.#observers.find(stream.chatId, stream.chat),
       onCancel: () => stream.close(),
       source: stream.source,
+      readEnd: () => ({ turn: reading.at.turn, positions: reading.positions }),
     })
-  }
-
-  /** Returns the response with the rest of an interrupted stream, once. */
-  #takeResumed(chatId: string): Response | undefined {
-    const response = this.#resumed.get(chatId)
-    this.#resumed.delete(chatId)
-    return response
   }
 
   /** Closing the connection only removes a reader from the turn. `stop()` must end the turn on the server. */
@@ -290,32 +284,63 @@ export class SseTransport
     })
   }
 
-  async *#chunks(stream: SseStream, body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk, void> {
-    const { tap, signal } = stream
-    let messageId: string | undefined
-    this.#shared.report(stream, { state: 'open' })
+  async *#chunks(
+    stream: SseStream,
+    opened: ReadableStream<Uint8Array>,
+    reading: Reading,
+  ): AsyncGenerator<Chunk, void> {
     try {
-      // The request of a resumed response was sent with another signal.
-      for await (const chunk of readSse(body, signal)) {
-        if (chunk.type === 'start') messageId = chunk.messageId
-        tap?.chunk(chunk)
-        yield chunk
+      let body: ReadableStream<Uint8Array> | undefined = opened
+      while (body) {
+        this.#shared.report(stream, { state: 'open' })
+        try {
+          reading.positions = yield* this.#chunksOf(stream, body, reading)
+          return
+        } catch (error) {
+          body = await this.#continue(stream, reading, error)
+        }
       }
     } catch (error) {
-      tap?.end(error)
-      if (!(await this.#recover(stream, messageId))) throw error
+      stream.end(error)
+      throw error
     } finally {
       stream.end()
     }
   }
 
-  /** Requests the rest of an interrupted stream. Returns true if the chat gets it, in another stream or in its messages. */
-  async #recover(stream: SseStream, messageId: string | undefined): Promise<boolean> {
+  async *#chunksOf(
+    { tap, signal }: SseStream,
+    body: ReadableStream<Uint8Array>,
+    reading: Reading,
+  ): AsyncGenerator<Chunk, ChatPositions | undefined> {
+    // The rest of a stream was requested with another signal.
+    const events = readSse(body, signal)
+    for (;;) {
+      const next = await events.next()
+      if (next.done) return next.value
+      const { chunk, entry } = next.value
+      reading.at.add(chunk, entry)
+      if (chunk.type === 'start') reading.messageId = chunk.messageId
+      tap?.chunk(chunk)
+      yield chunk
+    }
+  }
+
+  /**
+   * Requests the rest of a stream that was cut off. Returns undefined if its turn has ended and the chat shows the stored message. Throws
+   * the error if the chat can get no more of it.
+   */
+  async #continue(
+    stream: SseStream,
+    reading: Reading,
+    error: unknown,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
     const { chatId, chat, signal } = stream
     const backoff = this.#backoff
     for (let attempt = 0; attempt < backoff.attempts; attempt += 1) {
       // A chat that is not attached gets the error, and can resume.
-      if (signal.aborted || !this.#observers.find(chatId, chat)) return false
+      const observer = signal.aborted ? undefined : this.#observers.find(chatId, chat)
+      if (!observer) throw error
       const delay = attempt === 0 ? 0 : delayBefore(attempt - 1, backoff)
       this.#shared.report(stream, {
         state: 'lost',
@@ -323,32 +348,26 @@ export class SseTransport
         retryAt: Date.now() + delay,
       })
       await waitForNextAttempt(delay, signal)
-      const result = await this.#resume(stream, messageId)
-      if (result !== 'retry') return result === 'recovered'
-    }
-    return false
-  }
-
-  async #resume(
-    { chatId, chat, signal }: SseStream,
-    messageId: string | undefined,
-  ): Promise<'recovered' | 'failed' | 'retry'> {
-    try {
-      const response = await this.#http.send(resumePath(chatId), { signal })
-      const observer = this.#observers.find(chatId, chat)
-      if (response.status === 204) {
-        const known = await observer?.reload()
-        const isStored = messageId !== undefined && known?.includes(messageId) === true
-        return isStored ? 'recovered' : 'failed'
+      try {
+        const response = await this.#http.send(resumePath(chatId, reading.at.current), { signal })
+        if (response.status !== 204 && response.body) return response.body
+        const known = await observer.reload()
+        if (known?.includes(reading.messageId ?? '') === true) return undefined
+        throw error
+      } catch (failure) {
+        const isRejected = failure instanceof AdkError && failure.code !== 'unavailable'
+        if (failure === error || isRejected || signal.aborted) throw error
       }
-      this.#resumed.set(chatId, response)
-      observer?.onStreamInterrupted()
-      return 'recovered'
-    } catch (error) {
-      const isRejected = error instanceof AdkError && error.code !== 'unavailable'
-      return isRejected || signal.aborted ? 'failed' : 'retry'
     }
+    throw error
   }
+}
+
+/** What was read of the turn of a stream. */
+interface Reading {
+  readonly at: TurnPosition
+  messageId?: string
+  positions?: ChatPositions | undefined
 }
 
 /** One stream over HTTP. */
@@ -382,6 +401,8 @@ function isOnlyDecisions(
   return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
 }
 
-function resumePath(chatId: string): string {
-  return `/stream/${encodeURIComponent(chatId)}/stream`
+/** Returns the path of the running turn, or of its rest after a position. */
+function resumePath(chatId: string, after?: string): string {
+  const rest = after === undefined ? 'positions=true' : `after=${encodeURIComponent(after)}`
+  return `/stream/${encodeURIComponent(chatId)}/stream?${rest}`
 }

@@ -4,6 +4,7 @@ import type { AdkChunkStream, ReconnectOptions } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import type { ConnectionListener, ConnectionState } from './connection-state.ts'
+import type { StreamEnd } from '../api/turn-position.ts'
 import type { Message, TurnError } from '../../protocol/message.ts'
 
 /** What `attachChat` needs of a transport, besides the AI SDK's `ChatTransport`. */
@@ -22,8 +23,8 @@ export interface ResponseChannel {
   observeChat(chatId: string, observer: ChatObserver): () => void
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>
   onConnection(listener: ConnectionListener): () => void
-  /** Loads the stored conversation, if the transport can. */
-  loadChat?(chatId: string): Promise<StoredConversation>
+  /** Loads the stored conversation, or what has changed after a position, if the transport can. */
+  loadChat?(chatId: string, options?: { readonly after?: string }): Promise<StoredConversation>
   /** Reports the state of a chat's feed, if the feed is part of the connection. `undefined`: the feed was closed. */
   onFeed?(feed: object, state: ConnectionState | undefined): void
 }
@@ -42,6 +43,10 @@ export interface OpenStream {
 export interface StoredConversation {
   readonly messages: readonly MessageView[]
   readonly running: boolean
+  /** The position up to which they show the chat. Undefined if the source of the messages does not know it. */
+  readonly position?: string | undefined
+  /** The position after which the messages have changed. Undefined if they are all messages. */
+  readonly after?: string | undefined
 }
 
 /**
@@ -94,9 +99,7 @@ export interface ChatObserver {
   /** Called before the chat reads a chunk. If it returns a promise, the chat reads the chunk when the promise resolves. */
   readonly onChunk: (chunk: Chunk, source: StreamSource) => Promise<void> | undefined
   /** A stream of the chat has ended, or failed. */
-  readonly onStreamEnded: () => void
-  /** The connection was lost and is back. `reconnectToStream` returns the rest of the stream. */
-  readonly onStreamInterrupted: () => void
+  readonly onStreamEnded: (end: StreamEnd) => void
   /** The server rejected a request with these responses. */
   readonly onResponsesRefused: (ids: readonly string[], error: unknown) => void
   readonly onTurn: (turn: ServerTurn) => void
@@ -156,6 +159,8 @@ interface StreamOptions {
   readonly observer: () => ChatObserver | undefined
   readonly onCancel: () => void | Promise<void>
   readonly source: StreamSource
+  /** Returns what was read of the turn. Called when the stream has ended. */
+  readonly readEnd: () => StreamEnd
 }
 
 /**
@@ -164,19 +169,19 @@ interface StreamOptions {
  */
 export function toChunkStream(
   chunks: AsyncIterator<Chunk, void>,
-  { observer, onCancel, source }: StreamOptions,
+  { observer, onCancel, source, readEnd }: StreamOptions,
 ): AdkChunkStream {
   let reported: TurnError | undefined
   /** The chat reads no further. Without this, `chunks` would never release what it holds. */
   const finish = async (): Promise<void> => void (await chunks.return?.())
   const pull = async (controller: ReadableStreamDefaultController<Chunk>): Promise<void> => {
     const next = await chunks.next().catch((error: unknown) => {
-      observer()?.onStreamEnded()
+      observer()?.onStreamEnded(readEnd())
       throw error
     })
     if (next.done === true) {
       controller.close()
-      observer()?.onStreamEnded()
+      observer()?.onStreamEnded(readEnd())
       return
     }
     const chunk = next.value
@@ -184,7 +189,7 @@ export function toChunkStream(
       const { code = 'internal', retryAfterSeconds } = reported ?? {}
       await finish()
       controller.error(new AdkError(code, chunk.errorText, retryAfterSeconds))
-      observer()?.onStreamEnded()
+      observer()?.onStreamEnded(readEnd())
       return
     }
     // The metadata has the code of an error. The `error` chunk of the AI SDK, which follows it, has none.

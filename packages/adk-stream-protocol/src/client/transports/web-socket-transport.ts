@@ -85,6 +85,7 @@ export class WebSocketTransport
         ...body,
         // A chat that is not attached sends its responses when the stream has ended.
         hold: (this.#options.hold ?? true) && this.#observers.find(id) !== undefined,
+        positions: true,
         ...shown,
         ...(responseIds.length > 0 && this.#session.decider),
         ...this.responses.supplementsOf(responseIds),
@@ -96,10 +97,8 @@ export class WebSocketTransport
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId: id, abortSignal: signal } = options
-    const { requests } = this.#session
-    const resumed = requests.takeResumed(id, signal)
-    if (resumed) return resumed
-    return (await requests.open({ type: 'resume', requestId: '', id }, [], signal)) ?? null
+    const frame = { type: 'resume' as const, requestId: '', id, positions: true }
+    return (await this.#session.requests.open(frame, [], signal)) ?? null
   }
 
   /** Sends a decision at once. Resolves with the new state of the approval. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Approval } from '../../../approvals/approval.ts'
@@ -186,7 +187,7 @@ export async function showStored(
   chat: ChatRef,
   { messageId, isRead = false }: { readonly messageId: string; readonly isRead?: boolean },
 ): Promise<void> {
-  events.turnStarted(chat, { messageId, turn: undefined })
+  events.turnStarted(chat, { messageId, turn: randomUUID() })
   events.chatChanged(chat)
   if (isRead || runs?.hasListeners(chat) !== true) return
   runs.show(chat, await turnService.replay(chat, messageId))
