@@ -1,5 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-
 import type { Chat } from '@ai-sdk/react'
 import { WebSocket } from 'ws'
 
@@ -21,22 +19,12 @@ import { markStopped, recoverChat, sendDecision } from '../../../src/react/hooks
 import { type Decision, findPending } from '../../../src/react/reading/approval.ts'
 import { versions } from '../../client/support/client-page.ts'
 import { type FakeLocks, PageLocks } from '../../client/support/fake-locks.ts'
+import { runInTab } from '../../client/support/tab-locks.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
 import type { RecordedRun } from './history.ts'
 import type { Random } from './random.ts'
 import { TabVoice } from './tab-voice.ts'
-
-/** The tabs are in one process. Each has its own view of the locks. */
-const locksOfTab = new AsyncLocalStorage<PageLocks>()
-Object.defineProperty(globalThis, 'navigator', {
-  value: {
-    get locks() {
-      return locksOfTab.getStore()
-    },
-  },
-  configurable: true,
-})
 
 /** How much of a chunk or frame is recorded. */
 const MAX_LINE = 240
@@ -122,7 +110,7 @@ export class PageTab {
     const api = adkApi({ url: options.url, headers: { 'x-user': options.user } })
     const { messages } = await api.loadChat(options.chatId)
     const locks = new PageLocks(options.locks)
-    return locksOfTab.run(locks, () => new PageTab(options, locks, { api, messages }))
+    return runInTab(locks, () => new PageTab(options, locks, { api, messages }))
   }
 
   /** The messages that the tab shows as sent. */
@@ -165,7 +153,7 @@ export class PageTab {
   /** Says something. Resolves when it is said. */
   async speak(utterance: number): Promise<void> {
     this.#note(`says ${utterance}, ${String(this.#voice)}`)
-    await locksOfTab.run(this.#locks, async () => this.#voice?.speak(utterance))
+    await runInTab(this.#locks, async () => this.#voice?.speak(utterance))
     this.#note(`has said ${utterance}, ${String(this.#voice)}`)
   }
 
@@ -236,9 +224,7 @@ export class PageTab {
 
   #do(what: string, work: () => Promise<unknown>): void {
     this.#note(what)
-    locksOfTab
-      .run(this.#locks, work)
-      .catch((error: unknown) => this.#note(`${what}: ${String(error)}`))
+    runInTab(this.#locks, work).catch((error: unknown) => this.#note(`${what}: ${String(error)}`))
   }
 
   #note(line: string): void {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -9,6 +8,7 @@ import { startPostgres } from '../../../../../test/support/postgres-server.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { Person, readEffects } from '../../faults/support/person.ts'
+import { startBusyProcesses } from '../../support/busy-processes.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
 import { ChaosClient, replyTo, textOf } from './chaos-client.ts'
 import { ChaosServers } from './chaos-servers.ts'
@@ -138,16 +138,6 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   } finally {
     endPressure()
     await postgres.stop()
-  }
-}
-
-/** Keeps the machine busy. Returns a function that ends this. */
-function startBusyProcesses(count: number): () => void {
-  const processes = Array.from({ length: count }, () =>
-    spawn(process.execPath, ['-e', 'for (;;) {}'], { stdio: 'ignore' }),
-  )
-  return () => {
-    for (const child of processes) child.kill('SIGKILL')
   }
 }
 
