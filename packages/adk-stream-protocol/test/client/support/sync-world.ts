@@ -221,7 +221,7 @@ class SyncWorld implements AsyncDisposable {
         }
         return
       case 'recover':
-        if (tab.status === 'error' && !tab.isBusy) tab.recover()
+        this.#recover(tab)
         return
       case 'reload':
         this.#excuseMessagesOf(tab)
@@ -367,8 +367,15 @@ class SyncWorld implements AsyncDisposable {
     for (const tab of this.#tabs) {
       const open = tab.asked.find((approvalId) => !tab.decided.has(approvalId))
       if (open !== undefined) this.#decide(tab, open, { approved, by: 'chat' })
-      if (tab.status === 'error' && !tab.isBusy && !tab.isRefused) tab.recover()
+      if (!tab.isRefused) this.#recover(tab)
     }
+  }
+
+  #recover(tab: SyncTab): void {
+    if (tab.status !== 'error' || tab.isBusy) return
+    // A failed reply is replaced.
+    this.#isRewound = true
+    tab.recover()
   }
 
   /** Returns what is not as it should be at the end, or undefined. */
