@@ -9,14 +9,14 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 /** The size that imports add to the bundle of a page, without `ai` and `react`, in KB: minified, and then compressed. */
 const LIMITS = [
   ['{ adkApi }', 'client/index.ts', 20, 8],
-  ['{ sseTransport }', 'client/index.ts', 28, 11],
+  ['{ sseTransport }', 'client/index.ts', 29, 11],
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
   ['{ useAdkChat }', 'react/index.ts', 50, 17],
-  ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 59, 22],
+  ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 60, 22],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 69, 26],
   ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 143, 50],
-  ['*', 'client/index.ts', 87, 30],
-  ['*', 'react/index.ts', 194, 67],
+  ['*', 'client/index.ts', 88, 30],
+  ['*', 'react/index.ts', 196, 68],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 

@@ -216,6 +216,7 @@ test('[CV4] an unknown chat has no messages, and can be deleted without an error
     chatId: 'never',
     messages: [],
     running: false,
+    position: '0.',
   })
   expect((await browser.delete('never')).status).toBe(204)
   expect((await browser.stop('never')).status).toBe(204)

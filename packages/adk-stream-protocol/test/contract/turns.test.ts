@@ -82,7 +82,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await answer
     await request.done
     expect(request.aborted).toBe(true)
-    expect(await browser.messages()).toEqual({ chatId: 'chat-1', messages: [], running: false })
+    expect(await browser.messages()).toMatchObject({ messages: [], running: false })
     await (await browser.say('[[say Anew.]]')).text()
     expect((await browser.messages()).messages).toHaveLength(2)
     expect(JSON.stringify(server.emulator.requests.at(-1)?.body)).not.toContain('Half.')

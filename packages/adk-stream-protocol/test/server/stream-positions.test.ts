@@ -38,7 +38,9 @@ test('[PO6] a chunk has a position if its entry differs from that of the chunk b
   count += 1
   server.emulator.release(`gate-${count}`)
   const said = await server.browser().say(script(`gate-${count}`), `chat-${count}`, WITH_POSITIONS)
-  const events = (await said.text()).split('\n\n').filter((event) => event.includes('data: {'))
+  const events = (await said.text())
+    .split('\n\n')
+    .filter((event) => event.includes('data: {"type"'))
   const turnId = /^id: (\S+):0\n/.exec(events[0] ?? '')?.[1]
   let entry = -1
   let run = ''
