@@ -19,7 +19,6 @@ import type { LiveSender } from './chats/live-sender.ts'
 import { answerWhenOpened, openLiveSender } from './chats/live-sender.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { endElicitation } from './chats/recovery/lost-elicitations.ts'
-import { RemoteTurns, showStored } from './chats/recovery/remote-turns.ts'
 import { answerStopAsking, stopAskingElsewhere } from './chats/turns/asking-turns.ts'
 import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
@@ -59,7 +58,6 @@ export interface ChatParts {
   /** Clients that wait for calls whose turns have ended. */
   readonly outcomes: CallOutcomes
   readonly elsewhere: TurnsElsewhere
-  readonly remoteTurns: RemoteTurns
   readonly newsPoll: NewsPoll
   readonly storedNews: StoredNews
   readonly resume: Resume
@@ -109,27 +107,23 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const live = runs && openLiveSender({ ...sending, runs, elsewhere })
 
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
-  const remoteTurns = new RemoteTurns({
-    backend,
-    turnService,
-    runs,
-    events,
-    elsewhere,
-    isLiveElsewhere,
-    intervalMs,
-    onError,
-  })
-  const outcomes = openOutcomes(settings, shared, { turns, runs, remoteTurns })
   const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
   const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
+  const showAgain = createShowAgain(settings, getParts)
   const storedNews = new StoredNews({
     backend,
     events,
     turns,
     hasRelay: () => elsewhere.hasRelay,
+    hasListeners: (chat) => runs?.hasListeners(chat) === true,
+    // EV100: without a relay, the turn itself cannot be read here.
+    onEndStored: ({ chat, messageId }) => {
+      if (!elsewhere.hasRelay) showAgain({ ...chat, messageId })
+    },
     intervalMs,
     onError,
   })
+  const outcomes = openOutcomes(settings, shared, { turns, runs, storedNews })
   const chats = new ChatService({
     ...sending,
     resume: resumeDecided,
@@ -137,12 +131,12 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     live,
     owners,
     outcomes,
-    remoteTurns,
+    storedNews,
     elsewhere,
     elicits: settings.elicitation,
   })
   const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
-  const reporting = { newsPoll, storedNews, remoteTurns }
+  const reporting = { newsPoll, storedNews }
   const parts: ChatParts = { ...opened, ...reporting, owners, outcomes, elsewhere, resume }
   return parts
 }
@@ -167,7 +161,7 @@ function openElsewhere(
     onTurnChange: (change) => {
       reportTurn(change, events)
       if (change.ended) getParts().storedNews.changedElsewhere(change.chat)
-      getParts().remoteTurns.turnChanged(change)
+      else showTurn(change, getParts()).catch(onError)
     },
     onApprovals: () => getParts().newsPoll.readNow(),
     onWritten: (lagMs) => operations.relayWritten(lagMs),
@@ -189,6 +183,19 @@ function openElsewhere(
 function reportTurn({ chat, messageId, turnId, ended }: TurnChange, events: ChatEvents): void {
   if (!ended) events.turnStarted(chat, { messageId, turn: turnId })
   events.chatChanged(chat)
+}
+
+/** Shows a turn of a live session of another server to clients that watch the session here, unless a request here reads it. */
+async function showTurn(
+  { chat, messageId }: TurnChange,
+  { runs, chats, owners, elsewhere, turnService }: ChatParts,
+): Promise<void> {
+  if (runs?.hasListeners(chat) !== true || chats.isContinued(chat, messageId)) return
+  if (!(await owners.isElsewhere(chat))) return
+  const running = await elsewhere.open(chat)
+  // A short turn has ended by now.
+  const isRunning = running?.messageId === messageId
+  runs.show(chat, isRunning ? running : await turnService.replay(chat, messageId))
 }
 
 function openTurns(
@@ -225,7 +232,7 @@ function openTurnService(
     onError,
     onChunk,
     onTurn: ({ messageId, turn, ...chat }) => events.turnStarted(chat, { messageId, turn }),
-    onLateResults: createLateReport(settings, shared, getParts),
+    onLateResults: createShowAgain(settings, getParts),
     isLive: (approval) => getParts().owners.holds(approval),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending,
@@ -233,20 +240,22 @@ function openTurnService(
   })
 }
 
-/** Returns a function that reports results to clients that were stored after their turn had ended. */
-function createLateReport(
+/** Returns a function that shows a message again to clients that watch its chat on sockets. It has changed without a turn of this process. */
+function createShowAgain(
   { onError }: BridgeSettings,
-  { events }: SharedParts,
   getParts: GetParts,
 ): (turn: TurnInfo) => void {
   return ({ messageId, ...chat }) => {
     const { runs, turns, turnService } = getParts()
-    // The end of the turn reports it.
-    if (turns.running(chat)?.messageId === messageId) return
-    showStored({ events, runs, turnService }, chat, { messageId }).catch((error: unknown) => {
-      // The chat was deleted, or the server closes.
-      if (!(error instanceof ProtocolError)) onError(error)
-    })
+    // The end of the turn shows it.
+    if (turns.running(chat)?.messageId === messageId || runs?.hasListeners(chat) !== true) return
+    turnService.replay(chat, messageId).then(
+      (turn) => runs.show(chat, turn),
+      (error: unknown) => {
+        // The chat was deleted, or the server closes.
+        if (!(error instanceof ProtocolError)) onError(error)
+      },
+    )
   }
 }
 
@@ -255,12 +264,7 @@ function openDecidedTurns(
   { backend }: SharedParts,
   { turnService, getParts }: Pick<ChatParts, 'turnService'> & { readonly getParts: GetParts },
 ): DecidedTurns {
-  const onRecovered = ({ chat, id }: Approval, turn: Turn): void => {
-    const { runs, remoteTurns } = getParts()
-    if (!runs?.hasListeners(chat)) return
-    remoteTurns.noteRead(chat, turn.messageId, [id])
-    runs.show(chat, turn)
-  }
+  const onRecovered = ({ chat }: Approval, turn: Turn): void => getParts().runs?.show(chat, turn)
   return new DecidedTurns({ backend, turnService, onRecovered, onError })
 }
 
@@ -294,7 +298,7 @@ function openLive(
         policy,
         exposeErrors: exposeToolErrors,
         services,
-        onLateResults: createLateReport(settings, shared, getParts),
+        onLateResults: createShowAgain(settings, getParts),
         onLeft: (call, error) => decidedTurns.noteFailure(call, error),
         onError,
       }),
@@ -316,7 +320,7 @@ function openLive(
 function openOutcomes(
   { exposeState, limits, onError }: BridgeSettings,
   { backend, events }: SharedParts,
-  { turns, runs, remoteTurns }: Pick<ChatParts, 'turns' | 'runs' | 'remoteTurns'>,
+  { turns, runs, storedNews }: Pick<ChatParts, 'turns' | 'runs' | 'storedNews'>,
 ): CallOutcomes {
   return new CallOutcomes({
     backend,
@@ -326,8 +330,7 @@ function openOutcomes(
     maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
     hasRunningCalls: (chat, messageId) =>
       runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
-    onEndedElsewhere: (approval) =>
-      remoteTurns.changed({ approval, state: approval.state.name, elsewhere: true }),
+    changedElsewhere: (chat, approval) => storedNews.changedElsewhere(chat, approval),
     onError,
   })
 }

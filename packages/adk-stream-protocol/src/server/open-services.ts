@@ -1,4 +1,4 @@
-import type { Approval } from '../approvals/approval.ts'
+import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
@@ -76,7 +76,11 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
       elsewhere.notifyApprovals()
     },
     written: (chat) => all.storedNews.written(chat),
-    changedElsewhere: (change) => all.remoteTurns.changed(change),
+    changedElsewhere: ({ approval, state }) => {
+      // The live session of this process continues the message itself.
+      if (runs?.holds(approval)) runs.approvalChanged(approval)
+      else if (!OPEN_STATES.has(state)) all.storedNews.changedElsewhere(approval.chat, approval)
+    },
     countTurns: () => turns.size,
     countLiveSessions: () => runs?.size ?? 0,
     drain: () => {
@@ -95,7 +99,6 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
     },
     close: async () => {
       all.owners.close()
-      all.remoteTurns.close()
       await outcomes.close()
       await all.newsPoll.close()
       await all.storedNews.close()
@@ -109,6 +112,9 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
     },
   }
 }
+
+/** States of an approval that has not ended. */
+const OPEN_STATES: ReadonlySet<ApprovalStateName> = new Set(['requested', 'approved', 'executing'])
 
 /** Creates the endpoints, except those of the whole bridge. */
 function createRoutes(all: AllParts): Route[] {

@@ -7,14 +7,11 @@ import { keyOf, principalOf } from './turn-registry.ts'
 /** Returns the principal of a feed with its present roles. */
 type Reader = () => { readonly id: string; readonly roles?: readonly string[] }
 
-/** `changed`: a turn or an approval of the chat has changed. `stored`: what another process wrote is stored, and it writes nothing more. */
-export type FollowedChange = 'changed' | 'stored'
+type Follower = () => void
 
-type Follower = (change: FollowedChange) => void
-
-/** A turn, with the id of its log. Undefined if the turn only shows what is stored. */
 interface StartedTurn {
   readonly messageId: string
+  /** The id of the turn. */
   readonly turn: string
 }
 
@@ -35,12 +32,7 @@ export class ChatEvents {
   chatChanged(chat: ChatRef): void {
     const { principalId, chatId } = chat
     this.#publishToOwner(principalId, { type: 'chat', chatId })
-    this.#notifyFollowers(chat, 'changed')
-  }
-
-  /** Notifies the followers of a chat that what another process wrote is stored. Feeds do not report it. */
-  messageStored(chat: ChatRef): void {
-    this.#notifyFollowers(chat, 'stored')
+    this.#notifyFollowers(chat)
   }
 
   /** Reports that a turn of a chat started or resumed. */
@@ -55,6 +47,7 @@ export class ChatEvents {
     this.#publishToChat(chat, { type: 'stored', position })
     const { principalId, chatId } = chat
     this.#publishToOwner(principalId, { type: 'stored', chatId, position })
+    this.#notifyFollowers(chat)
   }
 
   /** Reports a changed approval to its chat and to the principals that may see it. */
@@ -93,7 +86,7 @@ export class ChatEvents {
     return addTo(this.#ofChats, keyOf(chat), listener)
   }
 
-  /** Adds a follower of a chat. Returns a function that removes it. */
+  /** Adds a follower, which is called when a turn or an approval of a chat, or what is stored of it, has changed. Returns a function that removes it. */
   follow(chat: ChatRef, follower: Follower): () => void {
     return addTo(this.#followers, keyOf(chat), follower)
   }
@@ -104,8 +97,8 @@ export class ChatEvents {
     return () => this.#ofLists.delete(listener)
   }
 
-  #notifyFollowers(chat: ChatRef, change: FollowedChange): void {
-    for (const follower of this.#followers.get(keyOf(chat)) ?? []) follower(change)
+  #notifyFollowers(chat: ChatRef): void {
+    for (const follower of this.#followers.get(keyOf(chat)) ?? []) follower()
   }
 
   #publishToChat(chat: ChatRef, event: ChatEvent): void {

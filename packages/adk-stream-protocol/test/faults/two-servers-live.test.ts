@@ -109,20 +109,19 @@ test('[LV100] a client that decides at another server and watches the chat there
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)
   await using held = opened
-  // Its request is delayed until the second server has reported that the message is complete.
   const feed = await fetch(`${pair.two.url}/chats/chat-1/events`, { headers: HEADERS })
-  const reported = readUntil(feed, ({ type }) => type === 'turn')
-  const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
-  pair.ofSecond.lockChat = async (...given) => {
-    await reported
-    return lockChat(...given)
-  }
+  const reported = readUntil(
+    feed,
+    ({ type }, all) => type === 'stored' && all.some(({ state }) => state === 'succeeded'),
+  )
   await using client = await BidiClient.open(pair.two.url, {
     headers: HEADERS,
     query: '?chatId=chat-1',
   })
   client.confirm(asked.approvalId, true)
   await client.untilDone()
+  // The second server has noticed that the message is complete.
+  await reported
   await client.sync()
   await held.untilDone()
   for (const { text, chunks } of [client, held]) {
@@ -268,8 +267,11 @@ test('[EV100] clients that watch at any server receive the decision, the result 
   for (const [index, feed] of feeds.entries()) {
     // The turn continues at the first server. The second one reports when there is something to read.
     const isLast = (event: Record<string, unknown>): boolean =>
-      index === 0 ? event['state'] === 'succeeded' : event['type'] === 'turn'
-    const seen = await readUntil(feed, (event) => isLast(event))
+      index === 0 ? event['state'] === 'succeeded' : event['type'] === 'stored'
+    const seen = await readUntil(
+      feed,
+      (event, all) => isLast(event) && all.some(({ state }) => state === 'succeeded'),
+    )
     const states = seen.flatMap(({ state }) => state ?? [])
     // The second server may accept the decision before it has read the request. Then it reports only the newer state.
     const isOvertaken = index === 1 && states[0] !== 'requested'
@@ -287,22 +289,21 @@ test('[EV100] without a live session too, clients that watch at the asking serve
   const feed = await fetch(`${pair.one.url}/chats/chat-1/events`, { headers: HEADERS })
   const { approvalId, messageId } = await pair.atOne.ask(PAY)
   await pair.atTwo.decide(approvalId, { approved: true })
-  const seen = await readUntil(feed, (_event, all) => turns(all).length === 2)
+  const seen = await readUntil(
+    feed,
+    (event, all) => event['type'] === 'stored' && all.some(({ state }) => state === 'succeeded'),
+  )
   expect(seen.flatMap(({ state }) => state ?? [])).toEqual([
     'requested',
     'approved',
     'executing',
     'succeeded',
   ])
-  expect(turns(seen)).toMatchObject([{ messageId }, { messageId }])
+  expect(seen.filter(({ type }) => type === 'turn')).toMatchObject([{ messageId }])
   // The reply was complete when it was reported.
   expect(JSON.stringify(await pair.atOne.messages())).toContain('All settled.')
   expect(pair.effects()).toHaveLength(1)
 })
-
-function turns(seen: readonly Record<string, unknown>[]): Record<string, unknown>[] {
-  return seen.filter(({ type }) => type === 'turn')
-}
 
 test('[LV910] a socket that has closed does not take the session over from a client of another server', async () => {
   const started = defer()

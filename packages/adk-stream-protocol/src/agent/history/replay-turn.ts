@@ -106,10 +106,14 @@ export interface ReplayedTurn {
   readonly pauses: readonly number[]
 }
 
-/** Replays a stored turn up to its last event. By default, the chunks contain no session state. */
+/**
+ * Replays a stored turn up to its last event. By default, the chunks contain no session state. Calls `onEvent` before each event is
+ * translated, with the index of its first chunk.
+ */
 export function replayTurn(
   turn: StoredTurn,
   options: TranslationOptions = { exposeState: () => false },
+  onEvent?: (event: Event, index: number) => void,
 ): ReplayedTurn {
   const writer = new ChunkWriter()
   const { state, chunks } = writer
@@ -128,6 +132,7 @@ export function replayTurn(
       const isResumed = turn.resumedBy.has(event.invocationId)
       const isPause = endsElicitation(state, event) || (!isResumed && endsPause(state, event))
       if (isPause && pauses.at(-1) !== chunks.length) pause()
+      onEvent?.(event, chunks.length)
       translateEvent(writer, event, options)
     }
   }

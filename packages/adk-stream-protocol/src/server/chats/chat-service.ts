@@ -9,7 +9,7 @@ import type {
 import { readTurnPosition } from '../../protocol/turn-position.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
-import { type TurnRegistry, RepeatedMessageError } from '../../turns/turn-registry.ts'
+import { type TurnRegistry, RepeatedMessageError, keyOf } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { isElicitation } from '../../calls/question-terms.ts'
@@ -18,7 +18,7 @@ import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
 import { readAfterAnswer, readUntilQuestion } from './turns/asking-turns.ts'
 import type { ApprovalDecisions, Continuation } from './decisions/approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { RemoteTurns } from './recovery/remote-turns.ts'
+import type { StoredNews } from '../feeds/stored-news.ts'
 import type { LiveSender } from './live-sender.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -61,7 +61,7 @@ export interface ChatServiceParts {
   readonly live: Pick<LiveSender, 'whenOpened'> | undefined
   readonly owners: LiveOwners
   readonly outcomes: Pick<CallOutcomes, 'read'>
-  readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
+  readonly storedNews: Pick<StoredNews, 'noteRead'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
   /** Whether MCP servers may ask questions during a call. */
   readonly elicits: boolean
@@ -77,6 +77,8 @@ export interface SendOptions {
 /** What clients do with a chat, over HTTP and over sockets, in turns of the agent and in live sessions. */
 export class ChatService {
   readonly #parts: ChatServiceParts
+  /** The messages that requests of this process continue at the moment. */
+  readonly #continued = new Map<symbol, { readonly chat: ChatRef; readonly messageId: string }>()
 
   constructor(parts: ChatServiceParts) {
     this.#parts = parts
@@ -149,7 +151,7 @@ export class ChatService {
     request: ResponsesRequest,
     onDecided?: () => void,
   ): Promise<OpenedTurn> {
-    const { runs, remoteTurns, outcomes } = this.#parts
+    const { runs, outcomes } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const isResolved = request.results.length + request.outputs.length === 0
     const responses = isResolved ? request : await this.#resolve(chat, request)
@@ -166,22 +168,33 @@ export class ChatService {
     if (recorded.live) return { turn: recorded.live, from }
     const continued = await this.#readAfterQuestion(chat, recorded.decided)
     if (continued) return continued
-    const approvalIds = responses.decisions.map(({ approvalId }) => approvalId)
-    const undoNote = remoteTurns.noteRead(chat, messageId, approvalIds)
+    const continuing = Symbol('request')
+    this.#continued.set(continuing, { chat, messageId })
+    const end = (): unknown => this.#continued.delete(continuing)
     try {
-      return await this.#resumeTurn(chat, recorded)
+      const opened = await this.#resumeTurn(chat, recorded)
+      void opened.turn.settled.then(end)
+      return opened
     } catch (thrown) {
+      end()
       if (thrown instanceof RunningCallError) {
         const running = thrown.approvals
         return { turn: await outcomes.read(chat, { messageId, seen, running }), from }
       }
-      undoNote()
       // A live session has taken the call meanwhile.
       const taker = thrown instanceof LiveCallError ? runs?.find(chat) : undefined
       const turn = await taker?.messages.turnOf(messageId)
       if (!turn) throw thrown
       return { turn, from }
     }
+  }
+
+  /** Whether a request of this process continues a message, and reads its turn wherever it runs. */
+  isContinued(chat: ChatRef, messageId: string): boolean {
+    const key = keyOf(chat)
+    return [...this.#continued.values()].some(
+      (continued) => continued.messageId === messageId && keyOf(continued.chat) === key,
+    )
   }
 
   /** Records responses. Gives those for calls of the live session to the session. */
@@ -246,8 +259,10 @@ export class ChatService {
     const key = toAppChat(await backend.get(), chat)
     const left: (() => Promise<void>)[] = []
     for (const approval of taken) {
-      if (await owners.leave(approval)) left.push(() => owners.untilReported(approval))
-      else own.push(approval)
+      if (await owners.leave(approval)) {
+        this.#parts.storedNews.noteRead(approval)
+        left.push(() => owners.untilReported(approval))
+      } else own.push(approval)
     }
     for (const output of outputs) {
       const { toolCallId } = output

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
+import type { Approval } from '../../approvals/approval.ts'
 import { SerialTask } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { canReadChangeTags } from '../../store/store.ts'
@@ -8,10 +9,15 @@ import { keyOf, type TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toAppChat } from '../chats/backend.ts'
 import { LOCK_RETRY_MS } from '../chats/turns/chat-locker.ts'
+import { readCallState } from '../chats/turns/stored-calls.ts'
 
 export interface StoredNewsOptions {
   readonly backend: LazyBackend
   readonly events: Pick<ChatEvents, 'watched' | 'isWatched' | 'principals' | 'stored'>
+  /** Whether clients watch a chat on sockets. */
+  readonly hasListeners: (chat: ChatRef) => boolean
+  /** Called when the end of an approval, which another process has changed, is part of the conversation, unless a request reads it. */
+  readonly onEndStored: (approval: Approval) => void
   readonly turns: Pick<TurnRegistry, 'has'>
   /** Whether a relay reports the turns of other processes. Without one, the changes of other processes are read at an interval. */
   readonly hasRelay: () => boolean
@@ -24,6 +30,10 @@ interface ChangedChat {
   readonly chat: ChatRef
   /** Whether another process has changed it, and may still hold the chat lock. */
   readonly isElsewhere: boolean
+  /** Approvals that have ended in another process, which has yet to store that. */
+  readonly ended: readonly Approval[]
+  /** The position that was reported while their ends were not stored. */
+  readonly reported?: string
 }
 
 /**
@@ -33,6 +43,8 @@ interface ChangedChat {
 export class StoredNews {
   readonly #options: StoredNewsOptions
   readonly #changed = new Map<string, ChangedChat>()
+  /** Approvals whose end a request of this process reads, until their end is reported. */
+  readonly #read = new Set<string>()
   readonly #reports = new SerialTask(() => this.#reportAll())
   readonly #reads = new SerialTask(() => this.#readOthers())
   readonly #interval: NodeJS.Timeout
@@ -53,12 +65,22 @@ export class StoredNews {
 
   /** This process has changed a chat. If a turn runs in the chat, its end is reported. */
   written(chat: ChatRef): void {
-    if (this.#options.events.watched) this.#change({ chat, isElsewhere: false })
+    if (this.#options.events.watched) this.#change({ chat, isElsewhere: false, ended: [] })
   }
 
-  /** Another process has changed a chat. It is reported when that process has released the chat. */
-  changedElsewhere(chat: ChatRef): void {
-    if (this.#options.events.watched) this.#change({ chat, isElsewhere: true })
+  /**
+   * Another process has changed a chat. It is reported when that process has released the chat, and again when the end of `approval` is
+   * part of the conversation.
+   */
+  changedElsewhere(chat: ChatRef, approval?: Approval): void {
+    const ended = approval ? [approval] : []
+    if (this.#isWatched(chat)) this.#change({ chat, isElsewhere: true, ended })
+    else if (approval) this.#read.delete(approval.id)
+  }
+
+  /** A request of this process reads the end of an approval that another process runs. Sockets do not receive it again. */
+  noteRead({ id }: Approval): void {
+    this.#read.add(id)
   }
 
   /** A turn of a chat has started or ended in this process. */
@@ -87,10 +109,24 @@ export class StoredNews {
     await this.#reports.settled()
   }
 
+  #isWatched(chat: ChatRef): boolean {
+    return this.#options.events.isWatched(chat) || this.#options.hasListeners(chat)
+  }
+
   #change(changed: ChangedChat): void {
-    this.#changed.set(keyOf(changed.chat), changed)
+    this.#add(changed)
     // Otherwise the end of the turn wakes this.
     if (!this.#options.turns.has(changed.chat)) this.#wake()
+  }
+
+  #add(changed: ChangedChat): void {
+    const key = keyOf(changed.chat)
+    const { isElsewhere = false, ended = [] } = this.#changed.get(key) ?? {}
+    this.#changed.set(key, {
+      chat: changed.chat,
+      isElsewhere: changed.isElsewhere || isElsewhere,
+      ended: [...ended, ...changed.ended],
+    })
   }
 
   #wake(): void {
@@ -105,8 +141,9 @@ export class StoredNews {
     for (const [key, changed] of all) {
       if (this.#isClosed) return
       if (this.#options.turns.has(changed.chat)) continue
-      if (!this.#options.events.isWatched(changed.chat)) {
+      if (!this.#isWatched(changed.chat)) {
         this.#changed.delete(key)
+        for (const { id } of changed.ended) this.#read.delete(id)
         continue
       }
       isLeft = !(await this.#report(key, changed)) || isLeft
@@ -117,19 +154,30 @@ export class StoredNews {
 
   /** Returns false if the chat cannot be reported yet. */
   async #report(key: string, changed: ChangedChat): Promise<boolean> {
-    const { backend: lazy, events, turns, onError } = this.#options
+    const { backend: lazy, events, turns, onEndStored, onError } = this.#options
     const { chat, isElsewhere } = changed
     try {
       const backend = await lazy.get()
       if (isElsewhere && (await backend.ledger.locks.isLockedElsewhere(chat))) return false
-      // Before the read: a later change is reported again.
+      // Before the reads: a later change is reported again.
       this.#changed.delete(key)
+      const ended: Approval[] = []
+      for (const approval of changed.ended)
+        if ((await readCallState(backend, approval)) === 'asked') ended.push(approval)
       const position = await backend.sessions.readPosition(toAppChat(backend, chat))
-      if (turns.has(chat)) this.#changed.set(key, changed)
-      else events.stored(chat, position)
-      return true
+      if (turns.has(chat)) {
+        this.#add(changed)
+        return true
+      }
+      if (position !== changed.reported) events.stored(chat, position)
+      for (const approval of changed.ended)
+        if (!ended.includes(approval) && !this.#read.delete(approval.id)) onEndStored(approval)
+      if (ended.length === 0) return true
+      if (!this.#changed.has(key)) this.#changed.set(key, { ...changed, ended, reported: position })
+      else this.#add({ ...changed, ended })
+      return false
     } catch (error) {
-      this.#changed.set(key, changed)
+      this.#add(changed)
       onError(error)
       return false
     }

@@ -1,6 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
-
-import { findResumeIndex } from '../../../agent/history/replay-turn.ts'
+import { closeAtPause, findResumeIndex, replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
 import type { TranslationOptions } from '../../../agent/translate/translate-event.ts'
@@ -11,13 +9,13 @@ import { ProtocolError, toProtocolError } from '../../../protocol/errors.ts'
 import { defer } from '../../../shared/async.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { Quota } from '../../../shared/collections.ts'
-import type { ChatEvents, FollowedChange } from '../../../turns/chat-events.ts'
+import type { ChatEvents } from '../../../turns/chat-events.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { isClosing, type Turn } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import { readCallState } from './stored-calls.ts'
-import { prefillTurn, replayStored } from './turn-runs.ts'
+import { prefillTurn } from './turn-runs.ts'
 
 export interface CallOutcomesOptions extends TranslationOptions {
   readonly backend: LazyBackend
@@ -26,8 +24,8 @@ export interface CallOutcomesOptions extends TranslationOptions {
   readonly maxTurnsPerPrincipal: number
   /** Whether calls of a live session run that clients see as running. */
   readonly hasRunningCalls: (chat: ChatRef, messageId: string) => boolean
-  /** A call of another process has ended. The followers of its chat must learn when its message is stored. */
-  readonly onEndedElsewhere: (approval: Approval) => void
+  /** Another process changes a chat. The followers of the chat must learn when it has stored everything, with the end of `approval`. */
+  readonly changedElsewhere: (chat: ChatRef, approval?: Approval) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -47,6 +45,8 @@ interface Wait extends RunningCalls {
   readonly turn: Turn
   /** What the log contains. */
   readonly replayed: ReplayedTurn
+  /** The events from which it was replayed. */
+  readonly replayedIds: ReadonlySet<string>
 }
 
 /**
@@ -79,14 +79,17 @@ export class CallOutcomes {
     if (!release) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     try {
       const opened = await backend.get()
-      const replayed = await this.#replay(opened, chat, calls.messageId)
-      if (!replayed) throw new ProtocolError('nothing-new')
+      const key = toAppChat(opened, chat)
+      const stored = await opened.sessions.findTurn(key, calls.messageId)
+      if (!stored) throw new ProtocolError('nothing-new')
+      const replayed = closeAtPause(replayTurn(stored, this.#options))
       const turn = turns.createReplay(calls.messageId)
       const pause = findResumeIndex(replayed, calls.seen)
       const { ledger } = opened
-      await prefillTurn(turn, replayed, { ledger, chat: toAppChat(opened, chat), pause })
+      await prefillTurn(turn, replayed, { ledger, chat: key, pause })
       for (const chunk of askAgain(replayed, calls.asked ?? [])) turn.log.append(chunk)
-      const wait = { ...calls, chat, turn, replayed }
+      const replayedIds = new Set(stored.events.map(({ id }) => id))
+      const wait = { ...calls, chat, turn, replayed, replayedIds }
       // The client can wait at another server.
       if (this.#isDraining && !this.#runsHere(wait)) throw CLOSING
       this.#waits.add(wait)
@@ -145,21 +148,15 @@ export class CallOutcomes {
     const { chat, turn, running } = wait
     const { signal } = turn
     let changed = defer()
-    let last: FollowedChange = 'changed'
     const wake = (): void => changed.resolve()
-    const unfollow = this.#options.events.follow(chat, (change) => {
-      if (change === 'stored') last = change
-      wake()
-    })
+    const unfollow = this.#options.events.follow(chat, wake)
     signal.addEventListener('abort', wake, { once: true })
     try {
       await this.#findEndedElsewhere(backend, running)
       while (!signal.aborted) {
         // Before the check, so that a change during the check is noticed.
         changed = defer()
-        const change = last
-        last = 'changed'
-        if (await this.#isStored(backend, wait, change)) return
+        if (await this.#isStored(backend, wait)) return
         await changed.promise
       }
     } finally {
@@ -168,22 +165,14 @@ export class CallOutcomes {
     }
   }
 
-  async #isStored(
-    backend: Backend,
-    { chat, messageId, running }: Wait,
-    change: FollowedChange,
-  ): Promise<boolean> {
-    const { turns, onEndedElsewhere } = this.#options
-    const { ledger } = backend
+  async #isStored(backend: Backend, { chat, messageId, running }: Wait): Promise<boolean> {
+    const { turns, changedElsewhere } = this.#options
     for (const approval of running)
       if ((await readCallState(backend, approval)) === 'asked') return false
     if (turns.running(chat)?.messageId === messageId) return false
-    if (change === 'stored') return true
-    if (!(await ledger.locks.isLockedElsewhere(chat))) return true
-    // Another process may be writing the reply. This makes it `stored` when that process has released the chat.
-    const [first] = running
-    const approval = first && (await ledger.get(first.id))
-    if (approval) onEndedElsewhere(approval)
+    if (!(await backend.ledger.locks.isLockedElsewhere(chat))) return true
+    // Another process may be writing the reply.
+    changedElsewhere(chat)
     return false
   }
 
@@ -191,22 +180,23 @@ export class CallOutcomes {
   async #findEndedElsewhere({ ledger }: Backend, running: readonly Approval[]): Promise<void> {
     for (const before of running.filter((approval) => !isRunBy(approval, ledger.worker))) {
       const approval = await ledger.get(before.id)
-      if (approval && approval.version !== before.version) this.#options.onEndedElsewhere(approval)
+      if (approval && approval.version !== before.version)
+        this.#options.changedElsewhere(approval.chat, approval)
     }
   }
 
   async #readRest(backend: Backend, wait: Wait): Promise<readonly Chunk[]> {
-    const { chat, messageId, replayed } = wait
-    const whole = await this.#replay(backend, chat, messageId)
+    const { chat, messageId, replayed, replayedIds } = wait
+    const stored = await backend.sessions.findTurn(toAppChat(backend, chat), messageId)
     // The chat was deleted, or the message was replaced.
-    if (!whole) return endWith(replayed, new ProtocolError('nothing-new'))
+    if (!stored) return endWith(replayed, new ProtocolError('nothing-new'))
+    let start = Infinity
+    const whole = replayTurn(stored, this.#options, ({ id }, index) => {
+      if (!replayedIds.has(id)) start = Math.min(start, index)
+    })
+    const { chunks, state } = closeAtPause(whole)
     const end = this.#options.hasRunningCalls(chat, messageId) ? 'left' : 'completed'
-    const added = whole.chunks.slice(countCommon(replayed.chunks, whole.chunks))
-    return [...added, ...finishTranslation(whole.state, end)]
-  }
-
-  #replay(backend: Backend, chat: ChatRef, messageId: string): Promise<ReplayedTurn | undefined> {
-    return replayStored(backend, toAppChat(backend, chat), { messageId, options: this.#options })
+    return [...chunks.slice(start), ...finishTranslation(state, end)]
   }
 }
 
@@ -231,12 +221,6 @@ function askAgain({ chunks }: ReplayedTurn, asked: readonly Approval[]): Chunk[]
 
 function endWith({ state }: ReplayedTurn, error: ProtocolError): Chunk[] {
   return finishTranslation({ ...state, error: error.toJSON().error }, 'completed')
-}
-
-/** Counts the chunks that the client has. A live model may have spoken in the step that its stream has closed. */
-function countCommon(before: readonly Chunk[], after: readonly Chunk[]): number {
-  const index = before.findIndex((chunk, at) => !isDeepStrictEqual(chunk, after[at]))
-  return index < 0 ? before.length : index
 }
 
 function isRunBy({ state }: Approval, worker: string | undefined): boolean {
