@@ -21,7 +21,7 @@ export function appShell(page: Page) {
 }
 
 /** Returns the places that say how many approvals wait for the person: the title of the page, the inbox, and the list of chats. */
-export async function readCounts(page: Page) {
+async function readCounts(page: Page) {
   const inbox = await page.getByRole('button', { name: /^Approvals: / }).getAttribute('aria-label')
   const chats = await page.locator('.chat-link .badge [aria-hidden]').allTextContents()
   return {

@@ -1,10 +1,10 @@
 /** Cyrillic and Greek letters that most fonts draw like Latin ones, each followed by the Latin letter. */
 const SAME_SHAPE =
-  'АAВBЕEЅSІIЈJКKМMНHОOРPСCТTУYХXаaеeѕsіiјjоoрpсcуyхxԁdԛqԝwһh' + 'ΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXοo'
+  'АAВBЕEЅSІIЈJКKМMНHОOРPСCТTУYХXаaеeѕsіiјjоoрpсcуyхxԁdԛqԝwһhΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXοo'
 
 /** Letters that a reader may take for Latin ones. Ordinary words of their languages contain them. */
 const SIMILAR_SHAPE =
-  'кkмmтtвbнhгr' + 'αaρpνvιiτtκkεeυuωwηn' + 'ɡgıiɑaᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢz'
+  'кkмmтtвbнhгrαaρpνvιiτtκkεeυuωwηnɡgıiɑaᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢz'
 
 /** Whether a word of several letters has only letters of other scripts that look like Latin ones. */
 export function looksLatin(word: string): boolean {

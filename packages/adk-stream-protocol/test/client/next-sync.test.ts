@@ -711,15 +711,14 @@ test('[CL21] a turn of the chat that failed and continues elsewhere is loaded', 
   expect(types).toContain('load')
 })
 
+const startOf = (messageId: string) =>
+  ({ type: 'chunk', chunk: { type: 'start', messageId }, source: 'requested' }) as const
+
+const readFrom = (before: string, after: string) =>
+  ({ type: 'stream-ended', read: { turn: 't2', positions: { before, after } } }) as const
+
 describe('positions', () => {
   const SHOWN = [USER, assistant('m1')]
-  const START_CHUNK = (messageId: string) =>
-    ({ type: 'chunk', chunk: { type: 'start', messageId }, source: 'requested' }) as const
-  const read = (before: string, after: string) =>
-    ({
-      type: 'stream-ended',
-      read: { turn: 't2', positions: { before, after } },
-    }) as const
   const AT_1 = { ...FOLLOWING, ...baseOf('1.e', 'u1', 'm1') }
 
   test.each([
@@ -739,15 +738,16 @@ describe('positions', () => {
       const now = { messages: [...SHOWN, { ...USER, id: 'u2' }, assistant('m2')] }
       for (const order of ['feed first', 'feed last']) {
         const events = [
-          [START_CHUNK(writes), { ...BUSY, messages: SHOWN }],
+          [startOf(writes), { ...BUSY, messages: SHOWN }],
           ...(order === 'feed first' ? ([[stored('2.f'), { ...BUSY, ...now }]] as const) : []),
-          [read(before, '2.f'), { ...BUSY, ...now }],
+          [readFrom(before, '2.f'), { ...BUSY, ...now }],
           [IDLE, now],
           ...(order === 'feed last' ? ([[stored('2.f'), now]] as const) : []),
         ] as const
         const { state, types } = run(events, AT_1)
         expect(types.filter((type) => type === 'load')).toEqual(isTrusted ? [] : ['load'])
-        if (isTrusted) expect(state).toMatchObject(baseOf('2.f', 'u1', 'm1', 'u2', 'm2'))
+        const ids = isTrusted ? ['u1', 'm1', 'u2', 'm2'] : ['u1', 'm1']
+        expect(state).toMatchObject(baseOf(isTrusted ? '2.f' : '1.e', ...ids))
       }
     },
   )
@@ -755,8 +755,8 @@ describe('positions', () => {
   test('[CL1211] a turn that failed is followed by a load', () => {
     const { types } = run(
       [
-        [START_CHUNK('m2'), { ...BUSY, messages: SHOWN }],
-        [read('1.e', '2.f'), { ...BUSY, messages: SHOWN }],
+        [startOf('m2'), { ...BUSY, messages: SHOWN }],
+        [readFrom('1.e', '2.f'), { ...BUSY, messages: SHOWN }],
         [IDLE, { messages: SHOWN, hasFailed: true }],
         [stored('2.f'), { messages: SHOWN, hasFailed: true }],
       ],

@@ -113,7 +113,7 @@ type Loading =
   | { readonly state: 'ready'; readonly chat: LoadedChat; readonly mode: Mode }
   | { readonly state: 'missing' | 'failed'; readonly mode: Mode }
 
-const EMPTY: LoadedChat = { messages: [], running: false }
+const EMPTY: LoadedChat = { messages: [], running: false, position: '0.' }
 
 /**
  * Loads the messages of the chat in the URL. A new chat is ready at once. If the mode changes, the chat is loaded again, because a

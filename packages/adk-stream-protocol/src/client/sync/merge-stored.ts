@@ -60,8 +60,9 @@ function keepUnconfirmed(
   shown: readonly MessageView[],
   responses: ResponseStateMap,
 ): MessageView[] {
-  const parts = shown.flatMap((message) => message.parts)
-  const responded = parts.filter((part) => hasUnconfirmed(part, responses))
+  const responded = shown
+    .flatMap((message) => message.parts)
+    .filter((part) => hasUnconfirmed(part, responses))
   return stored.map((message) => {
     const parts = keepResponses(message.parts, responded)
     return parts === message.parts ? message : { ...message, parts }

@@ -195,7 +195,8 @@ function onChunk(
   if (chunk.type === 'start' && source !== 'shown') {
     const { messageId } = chunk
     const isKnown = chat.messages.some(({ id }) => id === messageId)
-    const writes = source === 'resumed' ? 'replay' : isKnown ? 'rest' : 'new'
+    const requested = isKnown ? 'rest' : 'new'
+    const writes = source === 'resumed' ? 'replay' : requested
     next = { ...next, stream: { end: 'none', messageId, writes } }
   }
   if ('toolCallId' in chunk && next.outbox.get(chunk.toolCallId)?.state === 'unreported')

@@ -2,12 +2,12 @@ import * as fc from 'fast-check'
 
 import { DELAYED, type Delayed } from './tab-network.ts'
 
-export const SENT_KINDS = ['talk', 'pay', 'pays', 'locate', 'select', 'ask'] as const
+const SENT_KINDS = ['talk', 'pay', 'pays', 'locate', 'select', 'ask'] as const
 /** `pays`: two payments in two chunks. `locate` and `select` run in the page, and `select` needs approval. `ask`: a question. */
 export type SentKind = (typeof SENT_KINDS)[number]
 
 /** What follows a command: the next one at once, after some turns of the event loop, or when nothing is sent and received any more. */
-export type Pace = 'now' | 'soon' | 'rest'
+type Pace = 'now' | 'soon' | 'rest'
 
 /** Something that the network does to a tab. */
 export type NetworkCommand =
@@ -28,7 +28,7 @@ export type TabCommand =
   | { readonly act: 'stop' | 'regenerate' | 'recover' | 'reload'; readonly tab: number }
 
 /** Something that happens elsewhere. */
-export type OtherCommand =
+type OtherCommand =
   /** Decides the oldest pending approval, in no tab. */
   | { readonly act: 'inbox'; readonly approved: boolean }
   /** The model, or a browser tool, continues to its next pause. */
@@ -165,7 +165,7 @@ export function programs(live: fc.Arbitrary<boolean>): fc.Arbitrary<Program> {
 }
 
 /** Returns a program in a few lines. */
-export function formatProgram({ live, tabs, commands, approves }: Program): string {
+function formatProgram({ live, tabs, commands, approves }: Program): string {
   const plans = tabs.map((each) => `ai ${each.version} ${each.transport} @${each.server}`)
   const lines = commands.map(({ act, pace: next, ...more }) =>
     [act, ...Object.entries(more).map(([name, value]) => `${name}=${String(value)}`), next].join(

@@ -28,7 +28,7 @@ import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 
 /** A turn that has started, with its id. */
-export interface StartedTurn extends TurnInfo {
+interface StartedTurn extends TurnInfo {
   readonly turn: string
 }
 
