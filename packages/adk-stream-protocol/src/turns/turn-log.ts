@@ -50,6 +50,7 @@ export class TurnLog {
   #state: 'open' | 'ended' = 'open'
   #replayable = true
   #awaited = true
+  #isAbandoned = false
   /** Audio from before the first reader. */
   readonly #early: AudioChunk[] = []
   #pause = START
@@ -138,8 +139,9 @@ export class TurnLog {
     this.onEnd()
   }
 
-  /** Detaches all readers before the end. Their clients may resume. */
+  /** Detaches all readers before the end, and those that attach later. Their clients may resume. */
   abandon(): void {
+    this.#isAbandoned = true
     for (const reader of this.#readers) reader.detach('slow')
   }
 
@@ -208,7 +210,8 @@ export class TurnLog {
   /** Adds a reader. Returns undefined if the turn is too long to be replayed. */
   attach(sink: Sink, from: ReadFrom = 'start'): LogReader | undefined {
     this.#awaited = false
-    if (!this.#replayable) return undefined
+    if (this.#isAbandoned) sink.abandon()
+    if (this.#isAbandoned || !this.#replayable) return undefined
     const reader = new LogReader(sink, {
       log: this,
       readsAll: isPosition(from),

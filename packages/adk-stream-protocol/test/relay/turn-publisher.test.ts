@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 
+import { isLong } from '../../../../test/support/long-run.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
 import type { Relay, TurnUpdate } from '../../src/relay/relay.ts'
 import { appendLines } from '../../src/relay/relay.ts'
@@ -110,5 +111,5 @@ test('[RL330] what the database loses of a turn is written again, whenever the l
     expect(joinDeltas(new Reading(copy).chunks as Chunk[])).toEqual(joinDeltas(made))
     expect(copy.log.tip).toEqual(turn.log.tip)
   })
-  await fc.assert(property, { numRuns: 200 })
+  await fc.assert(property, { numRuns: isLong ? 200 : 30 })
 })

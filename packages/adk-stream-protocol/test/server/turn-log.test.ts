@@ -201,6 +201,15 @@ describe('pressure', () => {
     expect(log.congested).toBe(false)
   })
 
+  test('[RL30] a log that was abandoned before a reader attached does not keep the reader waiting', () => {
+    const log = new TurnLog(LIMITS)
+    log.append(delta('x'))
+    log.abandon()
+    const late = new Reader()
+    expect(log.attach(late)).toBeUndefined()
+    expect(late.abandoned).toBe(true)
+  })
+
   test('[TU4] a slow reader does not delay another one, and is detached', () => {
     const log = new TurnLog(LIMITS)
     const [slow, fast] = [new Reader(1), new Reader()]
