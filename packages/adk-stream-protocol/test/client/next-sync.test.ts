@@ -781,6 +781,17 @@ describe('positions', () => {
     expect(first?.type === 'set-messages' && first.messages[0]).toBe(USER)
   })
 
+  test('[CL1210] [CL33] the rest of an older message, which the AI SDK adds at the end, is shown in its place', () => {
+    const [older, newer] = [assistant('m1', call('approval-responded', true)), assistant('m2')]
+    const ended = assistant('m1', call('output-available', true))
+    const messages = [USER, older, newer, ended]
+    const base = baseOf('1.e', 'u1', 'm1', 'm2')
+    const catchUp = { state: 'loading', shown: messages, isDue: false } as const
+    const loaded = { messages: [ended], running: false, position: '2.f', after: '1.e' }
+    const [, effects] = step({ ...base, catchUp }, { type: 'loaded', loaded }, { messages })
+    expect(effects[0]).toEqual({ type: 'set-messages', messages: [USER, ended, newer] })
+  })
+
   test('[CL1210] messages that the server does not have leave the page, unless they wait to be sent', () => {
     const lost = assistant('m9')
     const messages = [...SHOWN, lost]

@@ -257,7 +257,9 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
   const isCurrent = isWhole && base && positions?.before === base.position
   if (stream.end !== 'ended' || !isCurrent) return { ...state, stream: ended }
   const { before, after: position } = positions
-  const ids = new Set(chat.messages.filter((each) => !isStopped(each)).map(({ id }) => id))
+  const shown = new Set(chat.messages.filter((each) => !isStopped(each)).map(({ id }) => id))
+  // A reply that replaces another one has removed messages.
+  const ids = new Set([...base.ids].filter((id) => shown.has(id)).concat(...shown))
   const isReported = news?.position !== undefined && news.position !== before
   return {
     ...state,

@@ -27,6 +27,7 @@ export interface ChatView {
 /** The stored messages that a page shows: those up to a position. */
 export interface StoredBase {
   readonly position: string
+  /** In the order of the server. */
   readonly ids: ReadonlySet<string>
 }
 
