@@ -752,6 +752,25 @@ describe('positions', () => {
     },
   )
 
+  test.each([
+    { name: 'has stored something', after: '2.f', load: '1.e' },
+    { name: 'has stored nothing', after: '1.e', load: undefined },
+  ])(
+    '[CL1211] after the rest of a message whose turn $name, all that may be wrong is loaded',
+    ({ after, load }) => {
+      const { state, types } = run(
+        [
+          [startOf('m1'), { ...BUSY, messages: SHOWN }],
+          [readFrom('1.e', after), { ...BUSY, messages: SHOWN }],
+        ],
+        AT_1,
+      )
+      expect(types).toEqual([])
+      const [, effects] = nextSync(state, IDLE, view({ messages: SHOWN }))
+      expect(effects).toContainEqual({ type: 'load', after: load })
+    },
+  )
+
   test('[CL1211] a turn that failed is followed by a load', () => {
     const { types } = run(
       [

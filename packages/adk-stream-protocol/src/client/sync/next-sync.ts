@@ -50,6 +50,7 @@ import {
   findQueued,
 } from './sync-responses.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
+import type { ChatPositions } from '../../protocol/sse.ts'
 import type { StoredConversation } from '../transports/transport.ts'
 
 /** The state of a chat that was just attached. */
@@ -255,7 +256,9 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
   const positions = read?.positions
   const isWhole = writes === 'new' && !chat.hasFailed
   const isCurrent = isWhole && base && positions?.before === base.position
-  if (stream.end !== 'ended' || !isCurrent) return { ...state, stream: ended }
+  if (stream.end !== 'ended') return { ...state, stream: ended }
+  if (writes === 'rest') return afterRest({ ...state, stream: ended }, positions)
+  if (!isCurrent) return { ...state, stream: ended }
   const { before, after: position } = positions
   const shown = new Set(chat.messages.filter((each) => !isStopped(each)).map(({ id }) => id))
   // A reply that replaces another one has removed messages.
@@ -267,6 +270,18 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
     base: { position, ids },
     news: news && !isReported ? { ...news, position } : news,
   }
+}
+
+/**
+ * The rest of a message may contain what the page had: the server knows only which call the page has responded to. If the turn has stored
+ * something, its message is loaded as changed. Otherwise all messages are loaded.
+ */
+function afterRest(state: AttachedSync, positions: ChatPositions | undefined): AttachedSync {
+  const { base, news, catchUp } = state
+  if (!news) return state
+  const isChanged = positions !== undefined && positions.after !== base?.position
+  const next = { ...state, catchUp: { ...catchUp, isDue: true } }
+  return isChanged ? next : { ...next, base: undefined }
 }
 
 /** The AI SDK has read the chat's own stream. Settles what the stream did not. */
