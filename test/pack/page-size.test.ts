@@ -14,7 +14,7 @@ const LIMITS = [
   ['{ useAdkChat }', 'react/index.ts', 50, 17],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 60, 22],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 69, 26],
-  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 143, 50],
+  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 144, 50],
   ['*', 'client/index.ts', 88, 30],
   ['*', 'react/index.ts', 196, 68],
   ['*', 'protocol/index.ts', 1, 1],
