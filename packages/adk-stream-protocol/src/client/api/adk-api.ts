@@ -159,10 +159,11 @@ export class AdkApi implements Identified {
 
   async loadChat(chatId: string, { after }: LoadOptions = {}): Promise<LoadedChat> {
     const path = `${chatPath(chatId, 'messages')}${toQuery({ after })}`
-    const { messages, running, ...read } = await this.#http.read(path, isStoredChat)
-    const { position, after: known } = read
+    const stored = await this.#http.read(path, isStoredChat)
+    const { running, position } = stored
     // The bridge stores messages of the AI SDK (CH6). The guard checks what a page relies on.
-    return { messages: messages as unknown as AdkUIMessage[], running, position, after: known }
+    const messages = stored.messages as unknown as AdkUIMessage[]
+    return { messages, running, position, after: stored.after }
   }
 
   /** Stops the running turn, for every reader. */

@@ -92,7 +92,7 @@ async function toError(response: Response): Promise<AdkError> {
   return new AdkError('unavailable', `The server responded with status ${response.status}.`)
 }
 
-/** A chunk with its position in the turn, see `TurnPosition`. */
+/** A chunk with its position in the turn, see `TurnProgress`. */
 interface PositionedChunk {
   readonly chunk: Chunk
   readonly entry: string | undefined

@@ -2,7 +2,7 @@ import { type Chunk, readQuestion } from '../../protocol/chunk.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { AsyncQueue, defer } from '../../shared/async.ts'
-import { TurnPosition } from '../api/turn-position.ts'
+import { TurnProgress } from '../api/turn-progress.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
 import { newId, type WireTap, type WireRequest } from '../transports/wire-events.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
@@ -16,7 +16,7 @@ export type IncomingFrame =
       readonly type: 'chunk'
       readonly requestId: string
       readonly sequence: number
-      /** The position of the chunk in its turn, see `TurnPosition`. */
+      /** The position of the chunk in its turn, see `TurnProgress`. */
       readonly position?: string
       readonly chunk: Chunk
     }
@@ -70,7 +70,7 @@ export class SocketRequest {
   #detached: AsyncQueue<Chunk> | undefined
   /** Calls that wait for a decision or for an output of the page. */
   readonly #waitingCalls = new Set<string>()
-  readonly #position = new TurnPosition()
+  readonly #position = new TurnProgress()
   #positions: ChatPositions | undefined
   #sequence = 0
 

@@ -1,7 +1,7 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
-import type { StreamEnd } from '../api/turn-position.ts'
+import type { StreamEnd } from '../api/turn-progress.ts'
 import type { ResponseChannel, StoredConversation } from '../transports/transport.ts'
 import type {
   AttachableChat,
@@ -54,7 +54,7 @@ interface OwnStream {
   readonly end: 'none' | 'ended' | 'refused'
   /** The message that it writes. */
   readonly messageId?: string
-  /** Whether it adds this message to the chat, or replays one that the chat may have shown before. */
+  /** Whether it adds a new message to the chat, replays one that the chat may have shown before, or continues one. */
   readonly writes?: 'new' | 'replay' | 'rest'
   readonly read?: StreamEnd
 }

@@ -10,7 +10,7 @@ import type {
 import { type LoadedChat, AdkApi } from '../api/adk-api.ts'
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
 import type { Identified } from '../api/principal-tag.ts'
-import { TurnPosition } from '../api/turn-position.ts'
+import { TurnProgress } from '../api/turn-progress.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
@@ -260,7 +260,7 @@ export class SseTransport
 
   #read(stream: SseStream, { body }: Response): AdkChunkStream {
     if (!body) throw disconnected('the response has no body')
-    const reading: Reading = { at: new TurnPosition() }
+    const reading: Reading = { at: new TurnProgress() }
     return toChunkStream(this.#chunks(stream, body, reading), {
       observer: () => this.#observers.find(stream.chatId, stream.chat),
       onCancel: () => stream.close(),
@@ -365,7 +365,7 @@ export class SseTransport
 
 /** What was read of the turn of a stream. */
 interface Reading {
-  readonly at: TurnPosition
+  readonly at: TurnProgress
   messageId?: string
   positions?: ChatPositions | undefined
 }

@@ -10,7 +10,7 @@ export interface StreamEnd {
 }
 
 /** How much of a turn was received (PO6). Continuing after it, the server sends exactly the rest (PO7). */
-export class TurnPosition {
+export class TurnProgress {
   #entry: string | undefined
   /** The characters that were received of an entry that grows. */
   #offset: number | undefined
