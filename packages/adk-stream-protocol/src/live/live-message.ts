@@ -309,7 +309,7 @@ export class LiveMessages {
   /** Opens a turn for a message that has output and no turn. Does nothing if the user stopped the message. */
   #openIfNeeded(message: LiveMessage): void {
     if (message.isStreaming || message.isStopped) return
-    this.pauseOthers()
+    this.#pauseEach((other) => !this.#options.turnTaking.isReceived(other))
     const resumes = message.turn !== undefined || message.isContinued
     this.open(message, { background: true, resumes }).then(
       (turn) => this.#options.onTurn(turn, message),
@@ -319,8 +319,11 @@ export class LiveMessages {
 
   /** Pauses the messages that expect no reply, so that another one can stream. Their calls continue, and later turns stream the results. */
   pauseOthers(): void {
-    for (const message of this.#messages.values())
-      if (!this.#options.turnTaking.isReplyExpected(message)) message.pause()
+    this.#pauseEach((message) => !this.#options.turnTaking.isReplyExpected(message))
+  }
+
+  #pauseEach(isPaused: (message: LiveMessage) => boolean): void {
+    for (const message of this.#messages.values()) if (isPaused(message)) message.pause()
   }
 
   /** Whether calls of a message run. */
@@ -369,19 +372,26 @@ export class LiveMessages {
   }
 
   #pauseIfDone(message: LiveMessage): void {
+    const { turnTaking } = this.#options
+    // The model replies to another message first.
+    if (!turnTaking.isReceived(message) && this.#isAnother(message, 'isReceived'))
+      return message.pause()
     if (message.isWorking) return
+    // LV1200: a person has to see the call before the model replies to anything.
+    if (this.#isBlocked(message)) this.#pauseEach((other) => other !== message)
     // A held message does not keep the next one from streaming.
-    if (message.held && message.hasWaitingCalls && !this.#isAnotherExpected(message)) return
-    if (!this.#options.turnTaking.isReplyExpected(message)) message.pause()
+    if (message.held && message.hasWaitingCalls && !this.#isAnother(message, 'isReplyExpected'))
+      return
+    if (!turnTaking.isReplyExpected(message)) message.pause()
     else if (this.#isBlocked(message)) {
       this.#idleTimer = setTimeout(() => message.pause(), IDLE_MS)
     }
   }
 
-  #isAnotherExpected(message: LiveMessage): boolean {
+  #isAnother(message: LiveMessage, what: 'isReceived' | 'isReplyExpected'): boolean {
     const { turnTaking } = this.#options
     const others = [...this.#messages.values()].filter((other) => other !== message)
-    return others.some((other) => turnTaking.isReplyExpected(other))
+    return others.some((other) => turnTaking[what](other))
   }
 
   #stop(message: LiveMessage): void {

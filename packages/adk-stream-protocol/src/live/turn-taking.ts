@@ -119,8 +119,12 @@ export class TurnTaking<Message extends object> {
 
   /** Whether the model replies to a message, or will. */
   isReplyExpected(message: Message): boolean {
-    const { pending, held } = this.#state
-    return this.speaker === message || pending.includes(message) || held.includes(message)
+    return this.isReceived(message) || this.#state.held.includes(message)
+  }
+
+  /** Whether the model has received what it replies to. A result that is held back is sent after it has replied to all messages. */
+  isReceived(message: Message): boolean {
+    return this.speaker === message || this.#state.pending.includes(message)
   }
 
   /** Whether the model has replied to a message when its current turn ends. */

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 
-import { callPayment } from '../approvals/support/payments.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { defer } from '../../src/shared/async.ts'
+import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { joinLive, untilAsked, whole } from './support/live-test-bridge.ts'
 import { openParking, toolStates, untilShown } from './support/parking.ts'
@@ -77,3 +79,32 @@ test('[LV920] the results of two parked calls get a reply each, one after the ot
   expect(textOf(reply).match(/Told \[Result of the call/g)).toHaveLength(2)
   expect(textOf(reply)).toMatch(/"success":true[^]*"status":"denied"/)
 })
+
+test('[LV1200] a call of a later message is shown while an approved call of an earlier one runs, in a held stream', async () => {
+  const isPaid = defer()
+  const before = (): Promise<void> => isPaid.promise
+  await using testBridge = await openParking({
+    tools: (wallet) => [paymentTool(wallet, { before })],
+  })
+  await using client = await joinLive(testBridge)
+  client.send({ type: 'watch', id: 'chat-1' })
+  sayHeld(client, callPayment(50), 'r1')
+  const [first = ''] = await untilAsked(client)
+  await testBridge.page().decide(first, { approved: true })
+  await testBridge.page().untilState(first, 'executing')
+  sayHeld(client, `${callPayment(30, '太郎')} [[then]] [[say Both.]]`, 'r2')
+  const [second = ''] = await untilAsked(client, 1, 'r2')
+  // The model does not receive the first result until it has replied to the second message.
+  isPaid.resolve()
+  await expect.poll(() => toolStates(testBridge)).toContain('output-available')
+  await testBridge.page().decide(second, { approved: true })
+  expect(await whole(client, 'r2')).toBe('Both.')
+  await untilShown(testBridge, 'Told [Result of')
+  expect(testBridge.wallet.payments).toHaveLength(2)
+})
+
+/** Sends a message whose stream stays open while its calls wait. */
+function sayHeld(client: SocketClient, text: string, requestId: string): void {
+  const messages = [{ id: `user-${requestId}`, role: 'user', parts: [{ type: 'text', text }] }]
+  client.send({ type: 'send', requestId, id: 'chat-1', messages, body: { hold: true } })
+}
