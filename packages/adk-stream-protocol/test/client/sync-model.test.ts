@@ -40,7 +40,7 @@ interface Example {
   readonly program: Program
 }
 
-/** Programs after which a page showed something else than what was stored, as long as it had no position. */
+/** Programs after which a page once showed something else than what was stored. */
 const EXAMPLES: readonly Example[] = [
   {
     mode: ONE,
@@ -95,10 +95,6 @@ const EXAMPLES: readonly Example[] = [
       approves: true,
     },
   },
-]
-
-/** Programs that fail. `SYNC_MODEL_KNOWN=1` runs them. */
-const KNOWN: readonly Example[] = [
   {
     mode: ONE,
     program: {
@@ -169,7 +165,7 @@ test.each(MODES.filter(({ runs }) => isChosen || runs > 0))(
   minutes > 0 ? 2 * minutes * 60_000 + 600_000 : undefined,
 )
 
-test.each([...EXAMPLES, ...(process.env['SYNC_MODEL_KNOWN'] === '1' ? KNOWN : [])])(
+test.each(EXAMPLES)(
   '[CL903] the tabs come to show what is stored: %#',
   async ({ mode, program }) => {
     await using stores = await openStores(mode)

@@ -4,6 +4,7 @@ import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts
 import { callPayment } from '../approvals/support/payments.ts'
 import { type SocketClient } from '../sockets/support/socket-client.ts'
 import { textOf } from '../support/chat-probe.ts'
+import { ASK, locationTool } from '../support/locating.ts'
 import { textParts } from './support/conversation.ts'
 import {
   faultsOf,
@@ -53,11 +54,31 @@ test('[TU880] a held reply that was stopped continues after a restart when its a
   expect(streamed).toMatchObject({ metadata: { stopped: false } })
 })
 
+test('[TU880] a stopped reply continues when its browser tool is approved: it is not stopped while the page runs the tool', async () => {
+  const tools = () => [locationTool({ gated: true })]
+  await using testBridge = await openLiveTestBridge({ liveModel: BLOCKING_MODEL, tools })
+  await using client = await joinLive(testBridge)
+  const approvalId = await stopHeld(testBridge, client, ASK)
+  client.say('[[say Next.]] [[wait more]] [[say Done.]]', 'r2')
+  await client.untilText('Next.', 'r2')
+  await testBridge.page().decide(approvalId, { approved: true })
+  const shownParts = async (): Promise<unknown> =>
+    (await testBridge.page().messages())[1]?.parts.map(({ type }) => type)
+  await expect.poll(shownParts).toContain('data-browser-call')
+  testBridge.emulator.release('more')
+  await whole(client, 'r2')
+  expect((await testBridge.page().messages())[1]).toMatchObject({ metadata: { stopped: false } })
+})
+
 const TEXT = `${callPayment(50)} [[then]] [[say Paid.]]`
 
 /** Stops a held reply while an approval waits. Returns the id of the approval. */
-async function stopHeld(testBridge: TestBridge, client: SocketClient): Promise<string> {
-  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: TEXT }] }]
+async function stopHeld(
+  testBridge: TestBridge,
+  client: SocketClient,
+  text = TEXT,
+): Promise<string> {
+  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
   const body = { hold: true }
   client.send({ type: 'send', requestId: 'r1', id: 'chat-1', messages, body })
   const [approvalId = ''] = await untilAsked(client)

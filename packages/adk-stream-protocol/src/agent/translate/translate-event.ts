@@ -57,7 +57,7 @@ export function translateEvent(
   if (!event.partial) translateActions(writer, event, options)
   recordUsage(writer, event)
   recordAudio(writer, notes)
-  recordStop(writer, event)
+  recordStop(writer, event, notes)
   recordEnd(writer, event)
 }
 
@@ -115,12 +115,20 @@ function recordAudio(writer: ChunkWriter, { audio }: EventNotes): void {
   if (audio) writer.update({ audio })
 }
 
-/** A response continues a stopped turn. In a live session, output of the model shows that: results of calls follow also without it. */
-function recordStop(writer: ChunkWriter, { interrupted, partial, author, content }: Event): void {
+/**
+ * A response continues a stopped turn. In a live session, output of the model shows that, or a call that the client has to run now:
+ * results of calls follow also without a response.
+ */
+function recordStop(
+  writer: ChunkWriter,
+  { interrupted, partial, author, content }: Event,
+  { handedOver, offered }: EventNotes,
+): void {
+  const isContinued =
+    author === 'user' || hasModelOutput(content) || (handedOver ?? offered) !== undefined
   // The model of a live session marks partial events when a person speaks.
   if (interrupted && !partial) writer.update({ stop: 'stopped' })
-  else if (writer.state.stop === 'stopped' && (author === 'user' || hasModelOutput(content)))
-    writer.update({ stop: 'continued' })
+  else if (writer.state.stop === 'stopped' && isContinued) writer.update({ stop: 'continued' })
 }
 
 function hasModelOutput(content: Event['content']): boolean {
