@@ -96,7 +96,10 @@ export function onLoaded(
   const isOutdated = loaded.after !== undefined && loaded.after !== state.base?.position
   if (hasChanged || isOutdated) return endCatchUp(state, chat, { isDue: !isChecked || isOutdated })
   const stored = toStored(loaded, state.base, chat.messages)
-  const next = withBase(state, loaded, stored)
+  const based = withBase(state, loaded, stored)
+  const { position } = based.base ?? {}
+  // What the feed has reported since the request makes another catch-up due.
+  const next = { ...based, news: state.news && (position === undefined ? {} : { position }) }
   if (!loaded.running) return showStored(next, chat, stored)
   // The turn runs on a server that this page cannot read from.
   if (isChecked) return catchUp.isDue ? endCatchUp(next, chat) : catchUpLater(next)
@@ -110,10 +113,7 @@ export function withBase(
   stored: readonly MessageView[],
 ): AttachedSync {
   const ids = new Set(stored.map(({ id }) => id))
-  const base = position === undefined ? undefined : { position, ids }
-  // The conversation was loaded after these events.
-  const news = state.news && (base ? { position: base.position } : {})
-  return { ...state, base, news }
+  return { ...state, base: position === undefined ? undefined : { position, ids } }
 }
 
 function showStored(loading: AttachedSync, chat: ChatView, stored: readonly MessageView[]): Step {

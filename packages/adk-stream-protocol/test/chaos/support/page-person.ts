@@ -250,8 +250,10 @@ export class PagePerson {
       if (hasFault) this.#calmSince = Date.now()
       if (Date.now() - this.#calmSince < PATIENCE_MS) continue
       const stored = await this.#tabs[0]?.loadStored()
-      const shown = this.#tabs.map((tab) => `${String(tab)}: ${describe(tab.messages)}`)
-      const what = `stored, running ${stored?.running}: ${describe(stored?.messages ?? [])}`
+      const expected = stored?.messages ?? []
+      const shown = this.#tabs.map((tab) => `${String(tab)}: ${describe(tab.messages, expected)}`)
+      const differing = this.#tabs.flatMap((tab) => differences(expected, tab.messages))
+      const what = `stored, running ${stored?.running}: ${JSON.stringify([expected.map(({ id }) => id), ...differing])}`
       history.problems.push(this.#report(first?.userMessageId ?? '', ...shown, what))
       return false
     }
@@ -355,8 +357,20 @@ function isSame(shown: readonly ChatMessage[], stored: readonly ChatMessage[]): 
   })
 }
 
-function describe(messages: readonly ChatMessage[]): string {
-  return JSON.stringify(messages.slice(-2).map(summarise))
+/** The messages of a tab that are not like the stored ones, and the order of all. */
+function describe(shown: readonly ChatMessage[], stored: readonly ChatMessage[]): string {
+  return JSON.stringify([shown.map(({ id }) => id), ...differences(shown, stored)])
+}
+
+/** Summaries of the messages that are not among the others. */
+function differences(
+  messages: readonly ChatMessage[],
+  others: readonly ChatMessage[],
+): readonly Summary[] {
+  const known = others.map(summarise)
+  return messages
+    .map(summarise)
+    .filter((each) => !known.some((other) => isDeepStrictEqual(each, other)))
 }
 
 interface Summary {
