@@ -72,7 +72,6 @@ export class Ledger {
   readonly #running = new Map<string, ApprovalCommand | undefined>()
   /** Whether other processes may wait for this worker to react to a decision. */
   #isAwaited = false
-  /** Whether the store failed when this worker last renewed its lease. */
   #isCutOff = false
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
@@ -298,6 +297,11 @@ export class Ledger {
   /** Records that the conversation shows the outcome of these calls. */
   async markReported(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void> {
     if (toolCallIds.length > 0) await this.#store.markReported(chat, toolCallIds)
+  }
+
+  /** Whether the store failed when this worker last renewed its lease, or has not answered yet. */
+  get isCutOff(): boolean {
+    return this.#isCutOff
   }
 
   /** Renews the lease of this worker. Call it several times within `leaseMs`. */

@@ -8,6 +8,7 @@ import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { postgresLeaseTimes } from '../support/lease-times.ts'
 import { readUntil } from '../support/read-feed.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { HEADERS, LIVE_MODEL, LiveClient, ModelSockets, openLivePair } from './support/live-pair.ts'
@@ -297,6 +298,23 @@ test('[RL870] a browser call that moves to a server whose clock is ahead does no
     clock.mockRestore()
   }
   await pair[Symbol.asyncDispose]()
+})
+
+test('[LV328] a server that could not reach the database for longer than its lease gives its live session up', async () => {
+  await using pair = await openLivePair(database, 'away-live')
+  await using first = await pair.join('one')
+  await first.say(PAY)
+  const [own] = pair.emulator.live.sessions
+  {
+    using _ = pair.disconnect()
+    const awayAt = performance.now()
+    await postgresLeaseTimes(database).expire()
+    await using second = await pair.join('two')
+    expect(await second.say('[[say Two.]]')).toBe('Two.')
+    // It may miss an outage of less than a second.
+    await expect.poll(() => performance.now()).toBeGreaterThan(awayAt + 1_500)
+  }
+  await own?.ended
 })
 
 test('[LV326] a closing server hands its live sessions over, with the calls that wait', async () => {

@@ -4,16 +4,11 @@ import { type Backoff, withDefaults } from '../../shared/backoff.ts'
 import { AdkError, parseJson, disconnected } from '../adk-error.ts'
 import { createPrincipalTag } from '../api/principal-tag.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
-import {
-  type AgentOption,
-  type FindObserver,
-  nameAgent,
-  DECISION_CANCELLED,
-} from '../transports/transport.ts'
+import { type AgentOption, type FindObserver, nameAgent } from '../transports/transport.ts'
 import { type AudioMode, type LiveListener, WatchedChats } from './watched-chats.ts'
-import type { IncomingFrame, IncomingFrameOf } from './socket-request.ts'
+import type { IncomingFrame } from './socket-request.ts'
 import { type SocketClass, ReconnectingSocket } from './reconnecting-socket.ts'
-import { createPendingTexts, type PendingTexts } from './pending-texts.ts'
+import { SocketOutbox } from './socket-outbox.ts'
 import { SocketRequests } from './socket-requests.ts'
 import { type Deferred, defer } from '../../shared/async.ts'
 import { newId, type WireObserver } from '../transports/wire-events.ts'
@@ -48,8 +43,7 @@ interface Dependencies {
 export class SocketSession {
   readonly socket: ReconnectingSocket
   readonly requests: SocketRequests
-  readonly acks: PendingAcks
-  readonly texts: PendingTexts
+  readonly outbox: SocketOutbox
   readonly #watched: WatchedChats
   readonly #pings = createPendingPings()
   readonly #options: WebSocketTransportOptions
@@ -80,9 +74,7 @@ export class SocketSession {
       isWatched,
       ping,
     })
-    this.acks = createPendingAcks(socket)
-    const onRefused = (): void => this.#refuse('text')
-    this.texts = createPendingTexts({ socket, findObserver, onRefused })
+    this.outbox = new SocketOutbox(socket)
     this.#watched = new WatchedChats(findObserver, observe)
     this.socket = new ReconnectingSocket({
       url: options.url,
@@ -99,6 +91,11 @@ export class SocketSession {
       isNeeded: () => this.#isWaiting,
       onGivenUp: (error, { isFinal }) => this.#onGivenUp(error, isFinal),
     })
+  }
+
+  /** Sends a text, now or as soon as a socket is open. */
+  sendText(frame: ClientFrameOf<'text'> & { readonly messageId: string }): void {
+    this.outbox.send(frame).catch(() => this.#refuse('text'))
   }
 
   /** Sends a frame without a reply, now or as soon as a socket is open. */
@@ -145,7 +142,7 @@ export class SocketSession {
 
   /** Whether anything needs the server. */
   get #isWaiting(): boolean {
-    const waiting = [this.requests, this.acks, this.texts, this.#watched, this.#pings]
+    const waiting = [this.requests, this.outbox, this.#watched, this.#pings]
     return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
   }
 
@@ -157,8 +154,7 @@ export class SocketSession {
     for (const request of this.#watched.resumeTurns(isWanted))
       this.socket.send({ type: 'resume', ...request })
     this.requests.onOpen()
-    this.acks.onOpen()
-    this.texts.onOpen()
+    this.outbox.onOpen()
     const unsent = this.#unsent
     this.#unsent = []
     for (const frame of unsent) this.socket.send(frame)
@@ -167,15 +163,14 @@ export class SocketSession {
 
   #onLost(): void {
     this.requests.onLost()
-    this.acks.onLost()
+    this.outbox.onLost()
     this.#watched.onLost()
   }
 
   /** Texts, decisions and tool results wait in a page, which keeps trying. The person can take a decision back. */
   #onGivenUp(error: unknown, isFinal: boolean): void {
     this.requests.failAll(error, { keepResponses: !isFinal })
-    if (isFinal) this.acks.failAll(error)
-    if (isFinal) this.texts.failAll()
+    if (isFinal) this.outbox.failAll(error)
     const unsent = this.#unsent
     this.#unsent = []
     for (const { type } of unsent) this.#refuse(type)
@@ -210,9 +205,9 @@ export class SocketSession {
       }
       case 'decided':
       case 'tool-output-taken':
-        return this.acks.onFrame(frame)
+        return this.outbox.onFrame(frame)
       case 'pong':
-        this.texts.onPong(frame.nonce ?? '')
+        this.outbox.onPong(frame.nonce ?? '')
         return this.#pings.onPong(frame.nonce ?? '')
       case 'refused': {
         const { id, messageId, code, message } = frame
@@ -256,82 +251,6 @@ function browserSocket(): SocketClass {
     'unavailable',
     'webSocketTransport needs a WebSocket here; pass `webSocket` from the package `ws`.',
   )
-}
-
-type ResponseFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
-
-interface PendingAck extends Deferred<string> {
-  readonly frame: ResponseFrame
-  isSent: boolean
-  /** Whether the frame was sent over a connection that was lost. */
-  isRepeated: boolean
-}
-
-/** Decisions and outputs that the server has not acknowledged. Each is sent again over the next socket and counts once (WS8, WS9). */
-interface PendingAcks {
-  readonly size: number
-  /** Resolves with the state that the server reports. Rejects if the server rejects the frame. */
-  send(frame: ResponseFrame): Promise<string>
-  onFrame(frame: IncomingFrameOf<'decided' | 'tool-output-taken'>): void
-  onOpen(): void
-  onLost(): void
-  /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
-  cancelDecision(approvalId: string): boolean
-  failAll(error: unknown): void
-}
-
-function createPendingAcks(socket: () => ReconnectingSocket): PendingAcks {
-  const all = new Map<string, PendingAck>()
-  return {
-    get size() {
-      return all.size
-    },
-    send: async (frame) => {
-      // Throws here if JSON cannot represent the frame. Otherwise it would be tried again with every socket.
-      JSON.stringify(frame)
-      const pending = { ...defer<string>(), frame, isSent: false, isRepeated: false }
-      all.set(idOf(frame), pending)
-      socket().open()
-      pending.isSent = socket().send(frame)
-      return pending.promise
-    },
-    onFrame: (frame) => {
-      const id = frame.type === 'decided' ? frame.decisionId : frame.outputId
-      const pending = all.get(id)
-      if (!pending) return
-      all.delete(id)
-      // The server accepted the output before the connection was lost.
-      const isAccepted = !frame.ok && pending.isRepeated && frame.code === 'nothing-new'
-      if (isAccepted) pending.resolve('taken')
-      else if (!frame.ok)
-        pending.reject(new AdkError(frame.code, frame.message, undefined, frame.preview))
-      else pending.resolve(frame.type === 'decided' ? frame.state : 'taken')
-    },
-    onOpen: () => {
-      for (const pending of all.values()) if (socket().send(pending.frame)) pending.isSent = true
-    },
-    onLost: () => {
-      for (const pending of all.values()) pending.isRepeated = pending.isSent
-    },
-    cancelDecision: (approvalId) => {
-      const found = [...all.values()].find(
-        ({ frame, isSent }) =>
-          !isSent && frame.type === 'decide' && frame.approvalId === approvalId,
-      )
-      if (!found) return false
-      all.delete(idOf(found.frame))
-      found.reject(DECISION_CANCELLED)
-      return true
-    },
-    failAll: (error) => {
-      for (const { reject } of all.values()) reject(error)
-      all.clear()
-    },
-  }
-}
-
-function idOf(frame: ResponseFrame): string {
-  return frame.type === 'decide' ? frame.decisionId : frame.outputId
 }
 
 interface Ping extends Deferred<number> {

@@ -104,14 +104,14 @@ export class WebSocketTransport
   /** Sends a decision at once. Resolves with the new state of the approval. */
   decide({ chatId: id, ...decision }: SentDecision): Promise<string> {
     const decisionId = newId()
-    const { acks, decider } = this.#session
-    return acks.send({ type: 'decide', decisionId, id, ...decision, ...decider })
+    const { outbox, decider } = this.#session
+    return outbox.send({ type: 'decide', decisionId, id, ...decision, ...decider })
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
   cancelDecision(approvalId: string): boolean {
     return (
-      this.#session.acks.cancelDecision(approvalId) ||
+      this.#session.outbox.cancelDecision(approvalId) ||
       this.#session.requests.cancelDecision(approvalId)
     )
   }
@@ -119,7 +119,7 @@ export class WebSocketTransport
   /** Sends the output of a browser tool. Resolves when the server has it. */
   async toolOutput({ chatId: id, ...output }: SentOutput): Promise<void> {
     const outputId = newId()
-    await this.#session.acks.send({ type: 'tool-output', outputId, id, ...output })
+    await this.#session.outbox.send({ type: 'tool-output', outputId, id, ...output })
   }
 
   /** @internal For `attachChat`. */
@@ -176,7 +176,7 @@ export class WebSocketTransport
     observer?.onUserMessage(message, 'written')
     const shown = observer && { openApprovals: observer.listOpenApprovals() }
     const named = nameAgent(this.#options.agent, chatId)
-    this.#session.texts.send({ type: 'text', id: chatId, messageId, text, ...shown, ...named })
+    this.#session.sendText({ type: 'text', id: chatId, messageId, text, ...shown, ...named })
   }
 
   /** Sends 16 bit PCM at 16 kHz to the chat that is watched with binary audio. Returns false if there is no socket: the audio is lost. */

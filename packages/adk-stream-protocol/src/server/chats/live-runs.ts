@@ -15,9 +15,9 @@ interface LiveRunsOptions extends Omit<LiveChatOptions, 'perPrincipal' | 'isClos
   readonly maxPerPrincipal: number
 }
 
-/** A process whose timers are late by this much may have lost its leases. */
+/** A process whose timers are late by this much, or whose store does not answer for this long, may have lost its leases. */
 const SUSPENSION_MS = 500
-const SUSPENSION_CHECK_MS = 500
+const LEASE_CHECK_MS = 500
 
 /** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
 export class LiveRuns {
@@ -27,6 +27,9 @@ export class LiveRuns {
   readonly #ending = new Set<Promise<void>>()
   readonly #watchdog: NodeJS.Timeout
   #checkedAt = performance.now()
+  #wasCutOff = false
+  /** Whether other processes may have taken sessions over since the last check. */
+  #mayHaveLost = false
   #closed = false
 
   constructor({ maxPerPrincipal, ...options }: LiveRunsOptions) {
@@ -36,7 +39,7 @@ export class LiveRuns {
       isClosed: () => this.#closed,
       onUnused: (chat) => this.#forget(chat),
     }
-    this.#watchdog = setInterval(() => this.#noticeSuspension(), SUSPENSION_CHECK_MS)
+    this.#watchdog = setInterval(() => this.#checkLeases(), LEASE_CHECK_MS)
     this.#watchdog.unref()
   }
 
@@ -187,13 +190,22 @@ export class LiveRuns {
     this.#chats.clear()
   }
 
-  /** A process that was suspended for longer than its lease may have lost its sessions to other processes. */
-  #noticeSuspension(): void {
+  /** LV328: a process that was suspended, or could not reach its store, for longer than its lease may have lost its sessions. */
+  #checkLeases(): void {
+    const { backend, onError } = this.#options
     const now = performance.now()
-    const isLate = now - this.#checkedAt > SUSPENSION_CHECK_MS + SUSPENSION_MS
+    const isLate = now - this.#checkedAt > LEASE_CHECK_MS + SUSPENSION_MS
     this.#checkedAt = now
-    if (!isLate) return
-    for (const chat of this.#chats.values()) void chat.isHeld().catch(this.#options.onError)
+    const isCutOff = backend.opened?.ledger.isCutOff === true
+    this.#mayHaveLost ||= isLate || (isCutOff && this.#wasCutOff)
+    this.#wasCutOff = isCutOff
+    if (!this.#mayHaveLost || isCutOff) return
+    this.#mayHaveLost = false
+    for (const chat of this.#chats.values())
+      void chat.isHeld().catch((error: unknown) => {
+        this.#mayHaveLost = true
+        onError(error)
+      })
   }
 
   #find(chat: ChatRef): LiveChat | undefined {

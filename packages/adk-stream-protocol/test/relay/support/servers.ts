@@ -26,6 +26,8 @@ export interface RelayPair extends AsyncDisposable {
   holdWrites(
     matches: (updates: readonly TurnUpdate[]) => boolean,
   ): Disposable & { holdAll: () => void }
+  /** Lets the first server not renew or look at its leases, until it is disposed. */
+  disconnect(): Disposable
   effects(): ReturnType<typeof readEffects>
 }
 
@@ -72,6 +74,13 @@ export async function openRelayPair(
         holdsAll = true
       }
       return { holdAll, [Symbol.dispose]: () => held.resolve() }
+    },
+    disconnect: () => {
+      const { approvals } = first.store
+      const { heartbeat, findLockHolder } = approvals
+      const fail = (): Promise<never> => Promise.reject(new Error('The database is away.'))
+      Object.assign(approvals, { heartbeat: fail, findLockHolder: fail })
+      return { [Symbol.dispose]: () => Object.assign(approvals, { heartbeat, findLockHolder }) }
     },
     effects: () => readEffects(folder.effects),
     async [Symbol.asyncDispose]() {

@@ -1,0 +1,103 @@
+import type { ClientFrameOf } from '../../protocol/client-frame.ts'
+import { defer, type Deferred } from '../../shared/async.ts'
+import { AdkError } from '../adk-error.ts'
+import { DECISION_CANCELLED } from '../transports/transport.ts'
+import type { ReconnectingSocket } from './reconnecting-socket.ts'
+import type { IncomingFrameOf } from './socket-request.ts'
+
+type OutgoingFrame =
+  | ClientFrameOf<'decide'>
+  | ClientFrameOf<'tool-output'>
+  | (ClientFrameOf<'text'> & { readonly messageId: string })
+
+interface Unconfirmed extends Deferred<string> {
+  readonly frame: OutgoingFrame
+  isSent: boolean
+  /** Whether the frame was sent over a connection that was lost. */
+  isRepeated: boolean
+}
+
+/**
+ * Texts, decisions and outputs that the server has not acknowledged. Each is sent again over the next socket and counts once (TU901, WS8,
+ * WS9).
+ */
+export class SocketOutbox {
+  readonly #socket: () => ReconnectingSocket
+  /** By the id that the acknowledgement has. */
+  readonly #all = new Map<string, Unconfirmed>()
+
+  constructor(socket: () => ReconnectingSocket) {
+    this.#socket = socket
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  /** Resolves with the state that the server reports. Rejects if the server rejects the frame. */
+  async send(frame: OutgoingFrame): Promise<string> {
+    // Throws here if JSON cannot represent the frame. Otherwise it would be tried again with every socket.
+    JSON.stringify(frame)
+    const added = { ...defer<string>(), frame, isSent: false, isRepeated: false }
+    this.#all.set(idOf(frame), added)
+    this.#socket().open()
+    this.#transmit(added)
+    return added.promise
+  }
+
+  onFrame(frame: IncomingFrameOf<'decided' | 'tool-output-taken'>): void {
+    const sent = this.#remove(frame.type === 'decided' ? frame.decisionId : frame.outputId)
+    if (!sent) return
+    // The server accepted the output before the connection was lost.
+    const isAccepted = !frame.ok && sent.isRepeated && frame.code === 'nothing-new'
+    if (isAccepted) sent.resolve('taken')
+    else if (!frame.ok)
+      sent.reject(new AdkError(frame.code, frame.message, undefined, frame.preview))
+    else sent.resolve(frame.type === 'decided' ? frame.state : 'taken')
+  }
+
+  /** A text has no acknowledgement of its own. The server has read it when it answers the ping that follows it. */
+  onPong(nonce: string): void {
+    this.#remove(nonce)?.resolve('taken')
+  }
+
+  onOpen(): void {
+    for (const each of this.#all.values()) this.#transmit(each)
+  }
+
+  onLost(): void {
+    for (const each of this.#all.values()) each.isRepeated = each.isSent
+  }
+
+  /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
+  cancelDecision(approvalId: string): boolean {
+    const found = [...this.#all.values()].find(
+      ({ frame, isSent }) => !isSent && frame.type === 'decide' && frame.approvalId === approvalId,
+    )
+    if (!found) return false
+    this.#remove(idOf(found.frame))?.reject(DECISION_CANCELLED)
+    return true
+  }
+
+  failAll(error: unknown): void {
+    for (const id of [...this.#all.keys()]) this.#remove(id)?.reject(error)
+  }
+
+  #transmit(each: Unconfirmed): void {
+    const { frame } = each
+    if (!this.#socket().send(frame)) return
+    each.isSent = true
+    if (frame.type === 'text') this.#socket().send({ type: 'ping', nonce: frame.messageId })
+  }
+
+  #remove(id: string): Unconfirmed | undefined {
+    const found = this.#all.get(id)
+    this.#all.delete(id)
+    return found
+  }
+}
+
+function idOf(frame: OutgoingFrame): string {
+  if (frame.type === 'text') return frame.messageId
+  return frame.type === 'decide' ? frame.decisionId : frame.outputId
+}
