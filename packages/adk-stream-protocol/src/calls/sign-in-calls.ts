@@ -96,7 +96,11 @@ export class SignInCalls {
     const signedIn = this.#signedIn.get(toolContext.actions)
     if (signedIn && !signedIn.isApproved) await this.#removeConfirmation(call)
     const owner = chatOf(toolContext.invocationContext.session)
-    const access = giveAccess(toolContext, this.#source, await this.#source.load(owner))
+    // AP1220: only a tool that uses a credential needs the store.
+    const find = await this.#source.load(owner).catch((error: unknown) => (): never => {
+      throw toError(error)
+    })
+    const access = giveAccess(toolContext, this.#source, find)
     for (let isRenewed = false; ; isRenewed = true) {
       const result = await runWithoutSecrets(toolContext, access.secrets, run)
       const signIn = access.requested

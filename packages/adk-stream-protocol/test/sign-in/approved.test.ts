@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import { callPayment, paymentTool, Wallet } from '../approvals/support/payments.ts'
 import { nest, through } from './support/nesting.ts'
 import type { SignInPerson } from './support/sign-in-bridge.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
@@ -120,6 +121,26 @@ test('[AP502] the arguments that the person edited are those that run after the 
   expect(bridge.tokens).toHaveLength(1)
   const shown = JSON.stringify(parts)
   expect(shown).toContain('"editedArgs":{"provider":"example"}')
+})
+
+test('[AP1220] an approved call that uses no credential runs although the credentials cannot be read', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const { credentials } = store
+  if (!credentials) throw new Error('The store keeps no credentials.')
+  credentials.list = () => Promise.reject(new Error('The database is away.'))
+  const wallet = new Wallet()
+  await using bridge = await SignInBridge.open({ store, tools: [paymentTool(wallet)] })
+  const hanako = bridge.person()
+  await hanako.say(`${callPayment(50)}[[then]][[say Done.]]`)
+  const [asked] = await hanako.questions()
+  await hanako.request('POST', `/approvals/${asked?.id}`, { approved: true })
+  await hanako.untilSaid('Done.')
+  expect(await historyOf(hanako, asked?.id ?? '')).toEqual(RAN)
+  expect(wallet.payments).toHaveLength(1)
+  // A tool that uses one fails, and the person is not asked to sign in again.
+  await hanako.say(readMail())
+  expect(JSON.stringify(await hanako.untilSaid('Done.'))).toContain('"output-error"')
+  expect(await hanako.questions()).toEqual([])
 })
 
 test('[AP502] a restart between the approval and the sign-in loses neither', async () => {
