@@ -905,3 +905,58 @@ describe('detached chats', () => {
       expect(after(event)).toEqual([])
   })
 })
+
+describe('what the page shows and the server does not have', () => {
+  const refusedOutput = {
+    type: 'output-failed',
+    output: OUTPUT,
+    error: new AdkError('nothing-new', 'no'),
+  } as const
+  const refusedRequest = { ...refused('nothing-new'), ids: ['c1'], isUnreported: false }
+
+  test.each([refusedOutput, refusedRequest])(
+    '[CL1220] after a refused output, everything is loaded: $type',
+    (event) => {
+      const [, effects] = step({ ...FOLLOWING, ...baseOf('2.b', 'u1', 'm1') }, event, {
+        messages: LOCATED,
+        responses: { c1: 'sent' },
+      })
+      expect(effects).toContainEqual({ type: 'load', after: undefined })
+    },
+  )
+
+  test('[CL1220] an output of a call that has ended is neither shown nor sent', () => {
+    const expired = { type: 'tool-locate', toolCallId: 'c1', state: 'output-error' }
+    const [, effects] = step(
+      {},
+      { type: 'output-given', output: OUTPUT },
+      {
+        messages: [USER, assistant('m1', expired)],
+      },
+    )
+    expect(effects).toEqual([])
+  })
+
+  test.each([
+    { base: '1.a', before: '1.a', after: '2.b', loadsAfter: '1.a' },
+    // The page was behind, or ahead of the turn, or the turn has stored nothing.
+    { base: '1.a', before: '2.b', after: '3.c', loadsAfter: undefined },
+    { base: '3.c', before: '2.b', after: '3.c', loadsAfter: undefined },
+    { base: '2.b', before: '2.b', after: '2.b', loadsAfter: undefined },
+  ])(
+    '[CL1210] after the rest of a message, its message is loaded: $base, $before, $after',
+    ({ base, before, after, loadsAfter }) => {
+      const start = { ...FOLLOWING, ...baseOf(base, 'u1', 'm1') }
+      const chunk = { type: 'start', messageId: 'm1' } as const
+      const read = { turn: 't1', positions: { before, after } }
+      const [begun] = nextSync(
+        { ...START, ...start },
+        { type: 'chunk', chunk, source: 'requested' },
+        view({ messages: LOCATED }),
+      )
+      const [ended] = nextSync(begun, { type: 'stream-ended', read }, view({ messages: LOCATED }))
+      const [, effects] = nextSync(ended, IDLE, view({ messages: LOCATED }))
+      expect(effects).toContainEqual({ type: 'load', after: loadsAfter })
+    },
+  )
+})

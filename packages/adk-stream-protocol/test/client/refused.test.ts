@@ -5,7 +5,7 @@ import type { WebSocketTransport, SseTransport } from '../../src/client/index.ts
 import { attachChat } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { toolParts } from '../support/chat-probe.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
 import type { Version } from './support/client-page.ts'
 import { ClientChat, ClientPage, openSse, versions } from './support/client-page.ts'
 import type { AttachOptions } from '../../src/client/sync/attached-chat.ts'
@@ -40,6 +40,28 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(second).not.toHaveProperty('args')
     expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
   })
+
+  test.each(['WebSocket', 'HTTP'])(
+    '[CL1221] over %s, a message that is sent while a decision is in flight is not lost',
+    async (mode) => {
+      await using testBridge = await TestBridge.open()
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      void chat.send(`${callPayment(50)}[[then]][[say Paid.]][[wait more]][[say Really.]]`)
+      const [id = ''] = await chat.untilAsked()
+      if (mode === 'HTTP') await chat.rest()
+      void chat.attached.approve(id)
+      await chat.untilShown('Paid.')
+      const sent = chat.send('[[say Next.]]')
+      testBridge.emulator.release('more')
+      await sent
+      await chat.untilShown('Next.')
+      const texts = (await page.load('chat-1')).map(textOf)
+      expect(texts).toContain('[[say Next.]]')
+      expect(texts.at(-1)).toBe('Next.')
+      expect(chat.error).toBeUndefined()
+    },
+  )
 
   test.each(['WebSocket', 'HTTP'])(
     '[CL31] over %s, one vote of several leaves the approval open',

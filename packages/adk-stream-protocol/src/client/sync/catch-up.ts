@@ -116,6 +116,11 @@ export function withBase(
   return { ...state, base: position === undefined ? undefined : { position, ids } }
 }
 
+/** The page shows something that is not stored: it loads everything when it is idle. */
+export function withoutBase(state: AttachedSync): AttachedSync {
+  return { ...state, base: undefined, catchUp: { ...state.catchUp, isDue: true } }
+}
+
 function showStored(loading: AttachedSync, chat: ChatView, stored: readonly MessageView[]): Step {
   const state: AttachedSync = { ...loading, retry: resetDelay(loading.retry) }
   // A message that could not be sent is on this page only.

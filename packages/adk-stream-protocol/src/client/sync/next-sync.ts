@@ -14,6 +14,7 @@ import {
   onLoaded,
   requestCatchUp,
   withBase,
+  withoutBase,
 } from './catch-up.ts'
 import { isStopped, mergeStored, toStored } from './merge-stored.ts'
 import { type ResponseStateMap, findUndelivered } from './response-states.ts'
@@ -29,6 +30,7 @@ import {
   START_RETRY,
   withEffects,
   withId,
+  withMark,
   withoutId,
   withoutKey,
   type AttachedSync,
@@ -134,7 +136,7 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'refusal-checked':
       return onRefusalChecked(state, chat, event)
     case 'output-failed':
-      return onOutputFailed(state, event)
+      return onOutputFailed(state, chat, event)
     case 'connection-opened':
       return state.retry.isScheduled ? onRetry(state, chat) : [state, []]
     case 'retry-due':
@@ -273,15 +275,15 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
 }
 
 /**
- * The rest of a message may contain what the page had: the server knows only which call the page has responded to. If the turn has stored
- * something, its message is loaded as changed. Otherwise all messages are loaded.
+ * The rest of a message may contain what the page had: the server knows only which call the page has responded to. If the page had
+ * everything before the turn, and the turn has stored something, the message is loaded as changed. Otherwise all messages are loaded.
  */
 function afterRest(state: AttachedSync, positions: ChatPositions | undefined): AttachedSync {
   const { base, news, catchUp } = state
   if (!news) return state
-  const isChanged = positions !== undefined && positions.after !== base?.position
-  const next = { ...state, catchUp: { ...catchUp, isDue: true } }
-  return isChanged ? next : { ...next, base: undefined }
+  const { before, after } = positions ?? {}
+  const isLoadedAsChanged = before !== after && before === base?.position
+  return isLoadedAsChanged ? { ...state, catchUp: { ...catchUp, isDue: true } } : withoutBase(state)
 }
 
 /** The AI SDK has read the chat's own stream. Settles what the stream did not. */
@@ -312,8 +314,7 @@ function hasUnreported({ outbox }: AttachedSync, { messages, responses }: ChatVi
 
 /** Records that the server has a response, and loads its outcome if no stream is open. */
 function onAcknowledged(state: AttachedSync, chat: ChatView, id: string): Step {
-  const responses = new Map([...chat.responses, [id, 'accepted' as const]])
-  const now: ChatView = { ...chat, responses }
+  const now = withMark(chat, 'accepted', id)
   const isLoaded = !chat.isBusy && hasUnreported(state, now)
   return withEffects(
     [mark('accepted', id), NOTIFY],

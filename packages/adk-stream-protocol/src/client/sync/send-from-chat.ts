@@ -98,7 +98,10 @@ async function sendAgain(context: SyncContext, message: MessageView): Promise<bo
   return true
 }
 
-/** A new message does not wait for a stream that is held open by an approval. Its rest is shown above the new reply. */
+/**
+ * A new message does not wait for a stream that is held open by an approval. Its rest is shown above the new reply. CL1221: it waits for
+ * any other request, such as that of a decision: two requests of one chat would end each other's errors, and with them the message.
+ */
 export async function sendMessage(
   context: SyncContext,
   message: unknown,
@@ -107,6 +110,7 @@ export async function sendMessage(
   const { chat, original, reportError } = context
   const rest = message === undefined ? undefined : await detachReader(context)
   if (rest) showServerTurn(context, rest).catch(reportError)
+  else if (message !== undefined) await context.idle.wait()
   await keepIfRefused(chat, () => original.sendMessage(message, options))
 }
 

@@ -1,6 +1,6 @@
 import { AdkError, isTemporary } from '../adk-error.ts'
 import type { ToolOutput } from './attachable-chat.ts'
-import { catchUpIfBehind } from './catch-up.ts'
+import { catchUpIfBehind, withoutBase } from './catch-up.ts'
 import {
   type MessageView,
   type ShownApproval,
@@ -21,6 +21,7 @@ import {
   scheduleRetry,
   setMessages,
   withEffects,
+  withMark,
   type AttachedSync,
   type ChatView,
   type QueueEffect,
@@ -126,8 +127,8 @@ function refuse(id: string, { state }: ShownApproval): SyncEffect {
 
 export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput): Step {
   const { toolCallId: id } = output
-  // A call has one output: the first.
-  if (isGiven(id, chat.responses)) return [state, []]
+  // A call has one output: the first. The server may have ended the call without the page.
+  if (isGiven(id, chat.responses) || hasOutcome(chat, id)) return [state, []]
   if (!chat.hasOpenStream) {
     const effect: QueueEffect = { type: 'queue-output', output }
     return [withUnconfirmed(state, id, { state: 'queued', effect }), [mark('queued', id), effect]]
@@ -136,6 +137,12 @@ export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput
     withUnconfirmed(state, id, UNREPORTED),
     [mark('sent', id), { type: 'send-output', output, isShown: false }],
   ]
+}
+
+function hasOutcome({ messages }: ChatView, id: string): boolean {
+  return messages.some(({ parts }) =>
+    parts.some(({ toolCallId, state }) => toolCallId === id && state?.startsWith('output-')),
+  )
 }
 
 /** Sends the newest message with queued responses. Does nothing while the chat is busy: `chat-idle` follows. */
@@ -178,7 +185,13 @@ export function onRefused(
     effects.push(...reopen(decisions, chat))
     if (isUnreported) effects.push(reportError(error))
   }
-  if (outputs.length === 0 || !isTemporary(error)) return [next, effects]
+  if (outputs.length === 0) return [next, effects]
+  // CL1220: the page shows an output that the server does not have.
+  if (!isTemporary(error))
+    return withEffects(
+      effects,
+      catchUpIfBehind(withoutBase(next), withMark(chat, 'refused', ...ids)),
+    )
   effects.push(mark('queued', ...outputs))
   return withEffects(effects, scheduleRetry(next))
 }
@@ -226,11 +239,15 @@ export function reopen(
 
 export function onOutputFailed(
   state: AttachedSync,
+  chat: ChatView,
   { output, error }: Extract<SyncEvent, { type: 'output-failed' }>,
 ): Step {
   const { toolCallId: id } = output
   const effects: SyncEffect[] = [reportError(error)]
-  if (!isTemporary(error)) return [state, [...effects, mark('refused', id)]]
+  if (!isTemporary(error)) {
+    const next = catchUpIfBehind(withoutBase(state), withMark(chat, 'refused', id))
+    return withEffects([...effects, mark('refused', id)], next)
+  }
   // No request sends it: a turn that is held open takes it only in this way.
   return withEffects(
     effects,

@@ -221,6 +221,16 @@ export function mark(response: ResponseState, ...ids: readonly string[]): SyncEf
   return { type: 'mark', ids, response }
 }
 
+/** Returns the chat as it is after `mark`. */
+export function withMark(
+  chat: ChatView,
+  response: ResponseState,
+  ...ids: readonly string[]
+): ChatView {
+  const marked = ids.map((id) => [id, response] as const)
+  return { ...chat, responses: new Map([...chat.responses, ...marked]) }
+}
+
 export function forget(id: string): SyncEffect {
   return { type: 'forget', id }
 }
