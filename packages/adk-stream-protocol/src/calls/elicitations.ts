@@ -53,13 +53,13 @@ const REASONS = {
  * Does nothing for other tools.
  */
 export function allowElicitation(call: ToolCall, run: RunState, options: ElicitationOptions): void {
-  const { tool, toolArgs: args, toolContext } = call
+  const { tool, toolContext } = call
   const mcpTool = readMcpTool(tool)
   const root = findRoot(run, toolContext)
   const canShow = root.sessions !== undefined || root.run.live !== undefined
   if (!mcpTool || toolContext.functionCallId === undefined || !canShow) return
   const asking = { options, call, run, root, count: 0 }
-  wrapRun(toolContext, options, () =>
+  wrapRun(toolContext, options, (_run, args) =>
     callMcpTool(mcpTool, {
       args,
       signal: toolContext.abortSignal,

@@ -63,7 +63,9 @@ export function findNestedAgent(tool: unknown): BaseAgent | undefined {
  * plugins of the chat's runner, so that its calls are checked, and its session is stored, so that it can wait.
  */
 export function nestAgent(call: ToolCall, options: NestedAgentOptions): void {
-  wrapRun(call.toolContext, options.agent, () => runNestedAgent(call, options))
+  wrapRun(call.toolContext, options.agent, (_run, toolArgs) =>
+    runNestedAgent({ ...call, toolArgs }, options),
+  )
 }
 
 /**

@@ -12,6 +12,7 @@ import { checkEdit } from '../../src/server/chats/decisions/policy-checks.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
+import type { TestBridgeOptions } from './support/test-bridge.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 /** ADK starts the server for every listing of its tools. A bundle starts in a fraction of the time. */
@@ -22,13 +23,14 @@ async function toBank(file: string): Promise<MCPToolset> {
 }
 
 /** A test bridge whose agent has the tools of an MCP server in its own process. */
-async function openBank() {
+async function openBank(options: TestBridgeOptions = {}) {
   const folder = await temporaryDirectory()
   const file = folder.file('calls.jsonl')
   const bank = await toBank(file)
   const testBridge = await TestBridge.open({
     agent: (model) => assistant(model, { tools: [bank] }),
     approvals: { transfer: true, transfer_by_rule: true },
+    ...options,
   })
   return {
     testBridge,
@@ -54,18 +56,24 @@ async function ask(testBridge: TestBridge, text: string): Promise<string> {
   return id
 }
 
-test('[AP122] arguments of an MCP tool are edited within the schema of its server', async () => {
-  await using bank = await openBank()
-  const page = bank.testBridge.page()
-  const id = await ask(
-    bank.testBridge,
-    '[[call transfer {"amount":900,"to":"Bob"}]][[then]][[say Done.]]',
-  )
-  const args = { amount: 5, to: 'Bob', memo: null }
-  expect(await page.decide(id, { approved: true, args })).toMatchObject({ status: 200 })
-  await page.untilMessages((messages) => toolParts(messages[1])[0]?.output !== undefined)
-  expect(bank.calls()).toEqual([{ name: 'transfer', arguments: args }])
-})
+test.each([
+  ['cannot ask people', false],
+  ['may ask people', true],
+])(
+  '[AP122] arguments of an MCP tool are edited within the schema of a server that %s',
+  async (_case, elicitation) => {
+    await using bank = await openBank({ elicitation })
+    const page = bank.testBridge.page()
+    const id = await ask(
+      bank.testBridge,
+      '[[call transfer {"amount":900,"to":"Bob"}]][[then]][[say Done.]]',
+    )
+    const args = { amount: 5, to: 'Bob', memo: null }
+    expect(await page.decide(id, { approved: true, args })).toMatchObject({ status: 200 })
+    await page.untilMessages((messages) => toolParts(messages[1])[0]?.output !== undefined)
+    expect(bank.calls()).toEqual([{ name: 'transfer', arguments: args }])
+  },
+)
 
 test('[AP122] arguments can be edited only if the whole schema of the MCP server can be checked', async () => {
   const bank = await toBank('unused')

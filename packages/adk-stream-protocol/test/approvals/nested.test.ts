@@ -25,15 +25,17 @@ const PLAYS: Plays = {
   travel: [[pay(5)], [say('Booked.')]],
 }
 
-/** A bridge whose agents use each other as tools. Records the responses that each agent received. */
+/** A bridge whose agents use each other as tools. Records the responses that each agent received, and what its model read last. */
 async function open(plays: Plays, options: TestBridgeOptions & { names?: string[] } = {}) {
   const told: Record<string, unknown[]> = {}
+  const read: Record<string, unknown> = {}
   const actor = play(plays)
   const respond: Responder = (prompt) => {
     const results = prompt.contents.flatMap(({ parts = [] }) =>
       parts.flatMap(({ functionResponse }) => functionResponse?.response ?? []),
     )
     told[agentOf(prompt)] = results
+    read[agentOf(prompt)] = prompt.contents
     return actor(prompt)
   }
   const { names, ...rest } = options
@@ -42,7 +44,7 @@ async function open(plays: Plays, options: TestBridgeOptions & { names?: string[
     respond,
     ...rest,
   })
-  return { testBridge, told }
+  return { testBridge, told, read }
 }
 
 const clients = [...approvingClients, liveClient]
@@ -325,6 +327,23 @@ describe.each(approvingClients.slice(1))('$name', (client) => {
     await page.untilMessages((messages) => textOf(messages.at(-1)) === 'All done.')
     expect(testBridge.wallet.payments).toEqual([{ amount: 3, recipient: 'B' }])
     expect(told['travel']).toMatchObject([{ edited_arguments: { amount: 3 } }])
+  })
+
+  test('[AP406] the request to an agent can be edited', async () => {
+    const { testBridge, read } = await open(
+      { planner: [[ask('travel', 'Book.')], [say('All done.')]], travel: [[say('Booked.')]] },
+      { approvals: { travel: true } },
+    )
+    await using bridge = testBridge
+    const page = bridge.page()
+    const chat = await page.open(client)
+    await chat.send('Go.')
+    const [id = ''] = chat.asked
+    expect(
+      await page.decide(id, { approved: true, args: { request: 'Ask first.' } }),
+    ).toMatchObject({ status: 200 })
+    await page.untilMessages((messages) => textOf(messages.at(-1)) === 'All done.')
+    expect(read['travel']).toMatchObject([{ parts: [{ text: 'Ask first.' }] }])
   })
 
   test('[AP406] a tool inside that requests confirmation itself is approved, and runs again once', async () => {

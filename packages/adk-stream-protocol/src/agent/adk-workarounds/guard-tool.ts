@@ -15,7 +15,8 @@ const guarded = new WeakSet<BaseTool | BaseAgent>()
 /** How to replace errors inside an agent that is used as a tool, by the context of its call. */
 const replacements = new WeakMap<Context, ReplaceError>()
 
-type WrapRun = (run: () => Promise<unknown>) => Promise<unknown>
+/** `args`: the arguments that the tool runs with, as an approver may have edited them. */
+type WrapRun = (run: () => Promise<unknown>, args: ToolCall['toolArgs']) => Promise<unknown>
 
 /** What to do around the run of a tool, by the context of its call and by who does it. */
 const wrappers = new WeakMap<Context, Map<object, WrapRun>>()
@@ -30,9 +31,12 @@ export function wrapRun(toolContext: Context, owner: object, wrap: WrapRun): voi
 }
 
 /** Runs a call with everything that was put around it. */
-async function runWrapped(toolContext: Context, run: () => Promise<unknown>): Promise<unknown> {
+async function runWrapped(
+  { toolContext, toolArgs }: Omit<ToolCall, 'tool'>,
+  run: () => Promise<unknown>,
+): Promise<unknown> {
   const around = [...(wrappers.get(toolContext)?.values() ?? [])]
-  return around.reduceRight<typeof run>((inner, wrap) => () => wrap(inner), run)()
+  return around.reduceRight<typeof run>((inner, wrap) => () => wrap(inner, toolArgs), run)()
 }
 
 /** Set while an agent runs that is used as a tool. */
@@ -54,7 +58,7 @@ export function guardTool(tool: BaseTool): void {
     try {
       const runTool = (): Promise<unknown> =>
         inside ? nested.run(inside, () => run(request)) : run(request)
-      const result = await runWrapped(toolContext, runTool)
+      const result = await runWrapped({ toolContext, toolArgs }, runTool)
       if (!replace || !returnsCaughtError(tool, result)) return result
       throw new Error(JSON.stringify(result))
     } catch (thrown) {
