@@ -11,7 +11,7 @@ import { ChunkWriter } from '../translate/chunk-writer.ts'
 import type { TranslationOptions } from '../translate/translate-event.ts'
 import { translateEvent, finishTranslation } from '../translate/translate-event.ts'
 import type { Call, Translation } from '../translate/translation.ts'
-import { isOpenElicitation } from '../translate/translation.ts'
+import { isAskingDuringCall } from '../translate/translation.ts'
 import { readUserContent } from '../user-message.ts'
 import { isUserMessage, readNotes } from './event-notes.ts'
 import { countEventsAt, positionOf } from './position.ts'
@@ -130,7 +130,7 @@ export function replayTurn(
     for (const event of errorsLast(events)) {
       // A live run is a single run, however often it pauses. It paused wherever it waited for a response.
       const isResumed = turn.resumedBy.has(event.invocationId)
-      const isPause = endsElicitation(state, event) || (!isResumed && endsPause(state, event))
+      const isPause = endsQuestion(state, event) || (!isResumed && endsPause(state, event))
       if (isPause && pauses.at(-1) !== chunks.length) pause()
       onEvent?.(event, chunks.length)
       translateEvent(writer, event, options)
@@ -160,9 +160,9 @@ function endsPause({ calls }: Translation, event: Event): boolean {
   })
 }
 
-/** Whether an event ends the question of an MCP server. The stream ended at the question, although the run continued. */
-function endsElicitation({ calls }: Translation, event: Event): boolean {
-  return readNestedIds(event).some((id) => isOpenElicitation(calls.get(id)))
+/** Whether an event ends a question that a call asked while it ran. The stream ended at the question, although the run continued. */
+function endsQuestion({ calls }: Translation, event: Event): boolean {
+  return readNestedIds(event).some((id) => isAskingDuringCall(calls.get(id)))
 }
 
 /** Returns the calls inside other calls that have a result in an event. */

@@ -6,7 +6,7 @@ import type { Call, CallState, Speaker, Streamed, Translation } from './translat
 import {
   beginTranslation,
   isCallWaiting,
-  isOpenElicitation,
+  isAskingDuringCall,
   NOTHING_STREAMED,
 } from './translation.ts'
 
@@ -99,8 +99,8 @@ export class ChunkWriter {
     this.#updateCall(toolCallId, { toolName, input, stepCount, state, ...(steps && { steps }) })
   }
 
-  /** Writes an approval request or a question. */
-  requestApproval(approval: DataParts['approval']): void {
+  /** Writes an approval request or a question. `state` is that of its call: no run starts with the answer to a call that runs on. */
+  requestApproval(approval: DataParts['approval'], state: 'asked' | 'running' = 'asked'): void {
     const { approvalId, toolCallId } = approval
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
@@ -108,8 +108,6 @@ export class ChunkWriter {
     this.chunks.push({ type: 'data-approval', id: approvalId, data: approval })
     // The answer to a question is the output of its call, so a stock client must not be asked to approve it.
     if (!approval.kind) this.chunks.push({ type: 'tool-approval-request', approvalId, toolCallId })
-    // No run starts with the answer to an MCP server: the call that asks runs on.
-    const state = approval.kind === 'elicitation' ? 'running' : 'asked'
     this.#updateCall(toolCallId, { ...call, state, approval })
   }
 
@@ -135,7 +133,22 @@ export class ChunkWriter {
   }
 
   /** Writes a question inside another call. */
-  ask({ toolName, args, ...asked }: NestedQuestion, madeBy: string): void {
+  ask(question: NestedQuestion, madeBy: string): void {
+    this.#ask(question, madeBy, 'asked')
+  }
+
+  /** Writes a question that another call asks while it runs. */
+  askDuringCall(question: NestedQuestion, madeBy: string): void {
+    // AP503: stock clients send an answer when all calls of the last step have a result. The call that asks has none.
+    this.closeStep()
+    this.#ask(question, madeBy, 'running')
+  }
+
+  #ask(
+    { toolName, args, ...asked }: NestedQuestion,
+    madeBy: string,
+    state: 'asked' | 'running',
+  ): void {
     const { toolCallId } = asked
     if (this.#state.calls.has(toolCallId)) return
     if (this.#state.step === 'closed') this.#openStep()
@@ -145,7 +158,7 @@ export class ChunkWriter {
     )
     const { stepCount } = this.#state
     this.#updateCall(toolCallId, { toolName, input: args, stepCount, state: 'running', madeBy })
-    this.requestApproval({ ...asked, state: 'requested' })
+    this.requestApproval({ ...asked, state: 'requested' }, state)
   }
 
   /** Writes the outcome of an approval. */
@@ -190,7 +203,7 @@ export class ChunkWriter {
   /** Writes the result of a call. Ignores a call that this message does not contain, because clients would throw (CH5). */
   settle(toolCallId: string, result: ToolResult): void {
     // The call that asked has ended without an answer.
-    if (isOpenElicitation(this.#state.calls.get(toolCallId))) {
+    if (isAskingDuringCall(this.#state.calls.get(toolCallId))) {
       this.decide({ toolCallId, state: 'cancelled', reason: ASKING_ENDED })
       return this.settle(toolCallId, { errorText: `The question was cancelled: ${ASKING_ENDED}.` })
     }

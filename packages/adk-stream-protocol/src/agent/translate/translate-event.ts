@@ -41,11 +41,7 @@ export function translateEvent(
     writer.switchTo(event.author ?? '', event.branch ?? '')
   }
   const notes = readNotes(event)
-  for (const { madeBy, ...question } of notes.elicited ?? []) {
-    // AP503: stock clients send an answer when all calls of the last step have a result. The call that asks has none.
-    writer.closeStep()
-    writer.ask(question, madeBy)
-  }
+  for (const { madeBy, ...question } of notes.elicited ?? []) writer.askDuringCall(question, madeBy)
   if (notes.nested) translateNested(writer, notes.nested.event)
   translateParts(writer, event)
   translateHandover(writer, notes)

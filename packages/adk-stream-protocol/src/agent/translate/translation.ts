@@ -140,8 +140,7 @@ export function isCallWaiting({ state }: Call): boolean {
   return WAITING.has(state)
 }
 
-/** Whether a call is the question of an MCP server that has no answer. The call that asked it runs. */
-export function isOpenElicitation(call: Call | undefined): boolean {
-  const { kind, state } = call?.approval ?? {}
-  return call?.state === 'running' && kind === 'elicitation' && state === 'requested'
+/** Whether a call is a question without an answer that another call asks while it runs. A call that waits for a person to start is not running. */
+export function isAskingDuringCall(call: Call | undefined): boolean {
+  return call?.state === 'running' && call.approval?.state === 'requested'
 }
