@@ -1,5 +1,5 @@
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Approval, ApprovalStateName } from './approval.ts'
+import type { Approval, ApprovalStateName, QuestionKind } from './approval.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
 import type { Decider } from './deciders.ts'
 import type { Transition } from './next-approval.ts'
@@ -209,7 +209,7 @@ export interface ApprovalFilter {
   readonly chat?: AppChatRef
   readonly states?: readonly ApprovalStateName[]
   /** Questions of this kind. */
-  readonly kind?: 'elicitation'
+  readonly kind?: QuestionKind
   /**
    * Pending approvals in chats of this principal, pending approvals that they can decide now, and those for which
    * they can withdraw their vote.

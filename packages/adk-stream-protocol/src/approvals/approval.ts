@@ -35,7 +35,8 @@ export interface Approval {
 }
 
 /** What a person is asked for by an entry of the ledger that is not an approval. */
-type QuestionKind = 'input' | 'sign-in' | 'elicitation'
+export type QuestionKind = 'input' | 'sign-in' | 'elicitation'
+export const QUESTION_KINDS: readonly QuestionKind[] = ['input', 'sign-in', 'elicitation']
 
 /** The terms of an approval, as the policy set them when the call was made. */
 export interface ApprovalTerms {

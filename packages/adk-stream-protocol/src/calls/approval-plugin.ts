@@ -124,11 +124,6 @@ export class ApprovalPlugin extends QuietPlugin {
     })
   }
 
-  /** Whether events can be shown while a call runs. */
-  get elicits(): boolean {
-    return this.#options.elicits
-  }
-
   /** Returns the id of the message that a run of a chat writes. Returns undefined for other runs, such as those of an `AgentTool`. */
   messageIdOf(context: InvocationContext): string | undefined {
     const run = this.runs.find(context)
@@ -164,7 +159,7 @@ export class ApprovalPlugin extends QuietPlugin {
     this.#signIns?.prepare(call)
     if (this.runner.ranHere(toolContext)) return undefined
     const run = this.runs.find(toolContext.invocationContext)
-    if (run && this.elicits) allowElicitation(call, run, this.#options)
+    if (run && this.#options.elicits) allowElicitation(call, run, this.#options)
     const hasId = toolContext.functionCallId !== undefined
     if (run && hasId && (await this.#nest(call, run))) return undefined
     if (toolContext.toolConfirmation) {
@@ -217,7 +212,7 @@ export class ApprovalPlugin extends QuietPlugin {
 
   /** Runs the agent of an `AgentTool` that a live model called. Does nothing for any other tool. */
   nestLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
-    if (this.elicits) allowElicitation(call, outer, this.#options)
+    if (this.#options.elicits) allowElicitation(call, outer, this.#options)
     const agent = findNestedAgent(call.tool)
     if (!agent) return
     const { ledger } = this.#options

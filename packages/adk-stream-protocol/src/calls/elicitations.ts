@@ -14,6 +14,7 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
+import type { CallKind } from './call-kind.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { resolveQuestionTerms, readToolClaims } from './call-terms.ts'
 import type { ElicitationRequest } from './question-terms.ts'
@@ -23,6 +24,11 @@ import { createNote, findRoot } from './run-state.ts'
 
 interface ElicitationOptions extends TermsOptions {
   readonly ledger: Ledger
+}
+
+/** The questions of MCP servers. `isEnabled`: the option `elicitation`. */
+export function createElicitationKind(isEnabled: boolean): CallKind {
+  return { name: 'elicitation', asks: 'during-call', isEnabled }
 }
 
 /** A call whose MCP server may ask. */

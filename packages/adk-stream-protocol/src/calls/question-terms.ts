@@ -26,11 +26,6 @@ const MAX_MESSAGE = 4_000
 const MAX_URL = 2_000
 const MAX_FIELDS = 50
 
-/** Whether an MCP server asked this question during a call, which runs until the answer arrives. */
-export function isElicitation({ terms }: Pick<Approval, 'terms'>): boolean {
-  return terms.kind === 'elicitation'
-}
-
 /** Reads a request of an MCP server. Returns the fault of a request that no person is asked. */
 export function readElicitation(params: ElicitRequest['params']): ElicitationRequest | Fault {
   const { message } = params

@@ -1,6 +1,8 @@
 import { checkSessions, observeWrites } from '../agent/adk-workarounds/session-services.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
+import { CallKinds } from '../calls/call-kind.ts'
+import { createElicitationKind } from '../calls/elicitations.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { retentionOf } from '../store/remove-data.ts'
@@ -44,6 +46,7 @@ export async function openBackend(
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })
+  const kinds = new CallKinds([createElicitationKind(settings.elicitation)])
   const agents: ChatAgents = new ChatAgents({
     names: [...roots.keys()],
     chooseAgent,
@@ -52,12 +55,13 @@ export async function openBackend(
     onError,
   })
   const sessions = openSessions(settings, { store, ledger, agents, onWritten })
-  const host = openHost(settings, { ledger, agents, sessions, signIns, modelCalls })
+  const host = openHost(settings, { ledger, kinds, agents, sessions, signIns, modelCalls })
   return {
     agents,
     host,
     sessions,
     ledger,
+    kinds,
     browserCalls,
     chats,
     browserTools: listBrowserTools(roots.values()),
@@ -93,12 +97,12 @@ function openSessions(
 
 function openHost(
   settings: BridgeSettings,
-  parts: Pick<Backend, 'ledger' | 'agents' | 'sessions' | 'signIns'> & {
+  parts: Pick<Backend, 'ledger' | 'kinds' | 'agents' | 'sessions' | 'signIns'> & {
     readonly modelCalls: ModelCalls | undefined
   },
 ): AgentHost {
   const { appName, services, runConfig, onError } = settings
-  const { ledger, agents, sessions, signIns, modelCalls } = parts
+  const { ledger, kinds, agents, sessions, signIns, modelCalls } = parts
   const gateOptions = {
     ledger,
     policy: settings.approvals,
@@ -120,6 +124,7 @@ function openHost(
     appName,
     sessions,
     ledger,
+    kinds,
     onError,
     ...(runConfig && { runConfig }),
   })

@@ -1,5 +1,4 @@
 import type { Approval } from '../approvals/approval.ts'
-import { isElicitation } from '../calls/question-terms.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { TurnChange } from '../relay/relay.ts'
 import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
@@ -18,7 +17,7 @@ import { LiveRuns } from './chats/live-runs.ts'
 import type { LiveSender } from './chats/live-sender.ts'
 import { answerWhenOpened, openLiveSender } from './chats/live-sender.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
-import { endElicitation } from './chats/recovery/lost-elicitations.ts'
+import { endQuestion } from './chats/recovery/lost-questions.ts'
 import { answerStopAsking, stopAskingElsewhere } from './chats/turns/asking-turns.ts'
 import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
@@ -133,7 +132,6 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     outcomes,
     storedNews,
     elsewhere,
-    elicits: settings.elicitation,
   })
   const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
   const reporting = { newsPoll, storedNews }
@@ -204,8 +202,7 @@ function openTurns(
   { elsewhere, getParts }: Pick<ChatParts, 'elsewhere'> & { readonly getParts: GetParts },
 ): TurnRegistry {
   const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
-    (settings.elicitation && (await stopAskingElsewhere({ backend, elsewhere }, chat))) ||
-    elsewhere.stopIfUnwatched(chat)
+    (await stopAskingElsewhere({ backend, elsewhere }, chat)) || elsewhere.stopIfUnwatched(chat)
   return new TurnRegistry({
     ...settings.limits,
     disconnectGraceMs: settings.disconnectGraceMs ?? 0,
@@ -226,7 +223,7 @@ function openTurnService(
   { turns, getParts }: Pick<ChatParts, 'turns'> & { readonly getParts: GetParts },
 ): TurnService {
   const { backend, events, operations } = shared
-  const { exposeState, onError, onChunk, elicitation, whilePending = 'keep' } = settings
+  const { exposeState, onError, onChunk, whilePending = 'keep' } = settings
   return new TurnService(backend, turns, {
     exposeState,
     onError,
@@ -236,7 +233,6 @@ function openTurnService(
     isLive: (approval) => getParts().owners.holds(approval),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending,
-    elicits: elicitation,
   })
 }
 
@@ -352,8 +348,9 @@ interface ResumeParts {
 function createResume({ backend, runs, decidedTurns, owners, onError }: ResumeParts): Resume {
   return async (approval, isNew = false) => {
     try {
+      const opened = await backend.get()
       // The call that asked continues by itself. If it cannot, nothing resumes.
-      if (isElicitation(approval)) return await endElicitation(await backend.get(), approval)
+      if (opened.kinds.isAskedDuringCall(approval)) return await endQuestion(opened, approval)
       // A live session, here or in another process, runs its own calls.
       if (runs?.holds(approval)) runs.approvalChanged(approval)
       else if (!(await owners.leave(approval)))

@@ -3,7 +3,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
 import type { Backend } from './chats/backend.ts'
-import { createElicitationSweep } from './chats/recovery/lost-elicitations.ts'
+import { createLostQuestionSweep } from './chats/recovery/lost-questions.ts'
 import type { Sweeper } from './chats/recovery/sweepers.ts'
 import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
 import type { Bridge } from './bridge.ts'
@@ -133,7 +133,7 @@ function createRoutes(all: AllParts): Route[] {
 /** Starts to recover the work of processes that have crashed. */
 function openRecovery(all: AllParts): Sweeper {
   const { backend, operations, elsewhere, turns, turnService, resume, limits, onError } = all
-  const sweepElicitations = all.elicitation ? createElicitationSweep(backend) : undefined
+  const sweepQuestions = createLostQuestionSweep(backend)
   return startRecovery({
     backend,
     intervalMs: limits.sweepMs,
@@ -142,7 +142,7 @@ function openRecovery(all: AllParts): Sweeper {
     recoverTurns: async () => {
       await elsewhere.sweep(turns)
       await turnService.settleLeft()
-      await sweepElicitations?.()
+      await sweepQuestions()
     },
     turnService,
     mustWrite: () => operations.storeFault !== undefined,

@@ -4,7 +4,8 @@ import type {
   ReadApproval,
   WorkerLease,
 } from '../approvals/approval-store.ts'
-import type { Approval } from '../approvals/approval.ts'
+import type { Approval, QuestionKind } from '../approvals/approval.ts'
+import { QUESTION_KINDS } from '../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/deciders.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
@@ -230,4 +231,9 @@ export function hasChat(schema = ''): string {
     OR EXISTS (
       SELECT 1 FROM ${schema}chat_locks held WHERE held.app_name ${ofAppOrLive('chats.app_name')}
       AND held.principal_id = chats.principal_id AND held.chat_id = chats.chat_id))`
+}
+
+/** Returns the name of a kind for the text of a statement, which contains no names of others. */
+export function toOwnLiteral(kind: QuestionKind): string {
+  return QUESTION_KINDS.find((name) => name === kind) ?? ''
 }

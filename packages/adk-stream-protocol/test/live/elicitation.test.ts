@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 
 import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { cancelIfLost } from '../../src/server/chats/recovery/lost-elicitations.ts'
+import { cancelIfLost } from '../../src/server/chats/recovery/lost-questions.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { assistant } from '../support/agents.ts'

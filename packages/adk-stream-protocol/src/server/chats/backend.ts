@@ -1,6 +1,7 @@
 import type { BaseTool } from '@google/adk'
 
 import type { Ledger } from '../../approvals/ledger.ts'
+import type { CallKinds } from '../../calls/call-kind.ts'
 import type { AgentHost } from './turns/agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
@@ -18,6 +19,8 @@ export interface Backend {
   /** The stored conversations. */
   readonly sessions: ChatSessions
   readonly ledger: Ledger
+  /** What people are asked for, and what happens then. */
+  readonly kinds: CallKinds
   /** Browser calls that wait for their results. */
   readonly browserCalls: BrowserCallStore
   /** Titles and agents of chats. */

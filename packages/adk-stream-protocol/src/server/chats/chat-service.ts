@@ -12,7 +12,6 @@ import type { ReadFrom } from '../../turns/turn-log.ts'
 import { type TurnRegistry, RepeatedMessageError, keyOf } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
-import { isElicitation } from '../../calls/question-terms.ts'
 import { toAppChat } from './backend.ts'
 import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
 import { readAfterAnswer, readUntilQuestion } from './turns/asking-turns.ts'
@@ -63,8 +62,6 @@ export interface ChatServiceParts {
   readonly outcomes: Pick<CallOutcomes, 'read'>
   readonly storedNews: Pick<StoredNews, 'noteRead'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
-  /** Whether MCP servers may ask questions during a call. */
-  readonly elicits: boolean
 }
 
 export interface SendOptions {
@@ -227,9 +224,10 @@ export class ChatService {
     const { decisions, turnService } = this.#parts
     const { messageId, seen, taken } = decided
     if (decided.turn) return { turn: await decided.turn, from: 'pause' }
+    const { kinds } = await this.#parts.backend.get()
     const left = await this.#leaveToOwners(chat, {
       messageId,
-      taken: taken.filter((approval) => !isElicitation(approval)),
+      taken: taken.filter((approval) => !kinds.isAskedDuringCall(approval)),
       outputs,
     })
     const followed = await left.follow()
@@ -280,20 +278,21 @@ export class ChatService {
     return { own, outputs: kept, follow }
   }
 
-  /** Returns the turn that continues after the answer to an MCP server. Throws if the chat waits for another answer. */
+  /** Returns the turn that continues after the answer to a running call. Throws if the chat waits for another answer. */
   async #readAfterQuestion(
     chat: ChatRef,
     { messageId, seen, taken, turn }: Continuation,
   ): Promise<OpenedTurn | undefined> {
-    const { elicits, resume } = this.#parts
-    if (!elicits || turn) return undefined
-    const answered = taken.find(isElicitation)
+    const { backend, resume } = this.#parts
+    const { kinds } = await backend.get()
+    if (kinds.askedDuringCalls.length === 0 || turn) return undefined
+    const answered = taken.find((approval) => kinds.isAskedDuringCall(approval))
     const continued = answered
       ? await readAfterAnswer(this.#parts, chat, answered)
       : await readUntilQuestion(this.#parts, chat, { messageId, seen })
     if (continued === undefined) return undefined
     // Their turns resume when this one has ended.
-    for (const approval of taken) if (!isElicitation(approval)) resume(approval)
+    for (const approval of taken) if (!kinds.isAskedDuringCall(approval)) resume(approval)
     if (continued !== 'waits') return continued
     throw new ProtocolError('turn-running', {
       message:

@@ -36,8 +36,6 @@ interface ChatRoutesOptions {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
   readonly elsewhere: Pick<TurnsElsewhere, 'messageOf'>
-  /** Whether MCP servers may ask questions during a call. */
-  readonly elicitation: boolean
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly storedNews: Pick<StoredNews, 'follow'>
@@ -52,7 +50,7 @@ interface ChatRoutesOptions {
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const { backend, turns, elsewhere, events, feeds, storedNews, chats, runs, limits } = options
-  const { exposeState, elicitation } = options
+  const { exposeState } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const request = readStreamRequest(await readJson(exchange, limits), limits)
@@ -75,7 +73,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const after = readPosition(request.exchange)
     const opened = await backend.get()
     // Read before the conversation: a question that ends meanwhile is shown as open, and the next turn shows its end.
-    const question = elicitation ? await findOpenQuestion(backend, chat) : undefined
+    const question = await findOpenQuestion(backend, chat)
     const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
     const stored = await opened.sessions.readConversation(toAppChat(opened, chat), {
       exposeState,

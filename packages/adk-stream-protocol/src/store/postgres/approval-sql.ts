@@ -1,5 +1,5 @@
 import type { ApprovalFilter, AuditFilter, VisibleFilter } from '../../approvals/approval-store.ts'
-import { joinConditions, named, namesOf, ofChat, selectAudit } from '../rows.ts'
+import { joinConditions, named, namesOf, ofChat, selectAudit, toOwnLiteral } from '../rows.ts'
 import { checkName, isStorable } from '../keys.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './database.ts'
@@ -257,7 +257,7 @@ export function listApprovals(schema: string, filter: ApprovalFilter): Parameter
     isPending && ["state = 'requested'"],
     states !== undefined && !isPending && ['state = ANY (?::text[])', states],
     kind !== undefined && [
-      `${schema}.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation'`,
+      `${schema}.without_escapes(asked) -> 'terms' ->> 'kind' = '${toOwnLiteral(kind)}'`,
     ],
     waitsFor !== undefined && [
       "state = 'requested' AND (principal_id = ? OR deciders && ?::text[])",

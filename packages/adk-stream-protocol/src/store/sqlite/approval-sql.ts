@@ -9,7 +9,7 @@ import type { AuditEntry } from '../../approvals/audit-entry.ts'
 import type { AuditReader, ChainedRow } from '../audit-chain.ts'
 import { GENESIS, hashEntry } from '../audit-chain.ts'
 import type { ApprovalRow, TimedRow, WorkerRow } from '../rows.ts'
-import { joinConditions, named, namesOf, ofChat, selectAudit } from '../rows.ts'
+import { joinConditions, named, namesOf, ofChat, selectAudit, toOwnLiteral } from '../rows.ts'
 import { checkName, isStorable } from '../keys.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
@@ -167,7 +167,7 @@ export function listConditions(filter: ApprovalFilter): Conditions {
     ofChat(chat),
     states !== undefined && [inStates(states)],
     // A literal, like the states.
-    kind !== undefined && ["asked ->> '$.terms.kind' = 'elicitation'"],
+    kind !== undefined && [`asked ->> '$.terms.kind' = '${toOwnLiteral(kind)}'`],
     waitsFor !== undefined && [
       // Repeats the application, because the index of pending approvals starts with it.
       `((state = 'requested' AND ${appName === undefined ? '' : 'app_name = ? AND '}principal_id = ?) OR ${NAMED})`,

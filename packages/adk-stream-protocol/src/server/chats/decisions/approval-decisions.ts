@@ -7,7 +7,6 @@ import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { isCompletedBy } from '../../../approvals/next-approval.ts'
 import { cancelIfOutdated } from '../../../calls/outdated-calls.ts'
-import { isElicitation } from '../../../calls/question-terms.ts'
 import type { NamedApproval } from '../../../protocol/bidi-events.ts'
 import { createAwaitingApprovalError, readToolResult } from '../../../protocol/bidi-events.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
@@ -25,7 +24,7 @@ import type { BridgeLimits } from '../../limits.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { LiveRuns } from '../live-runs.ts'
-import { cancelIfLost } from '../recovery/lost-elicitations.ts'
+import { cancelIfLost } from '../recovery/lost-questions.ts'
 import { isInputQuestion, toAnswer } from '../turns/question-answers.ts'
 import type { DecidedTurns } from './decided-turns.ts'
 import {
@@ -91,7 +90,7 @@ export class ApprovalDecisions {
   async findQuestion(chat: ChatRef, toolCallId: string): Promise<Approval | undefined> {
     const backend = await this.#options.backend.get()
     const found = await backend.ledger.findByCall(toAppChat(backend, chat), toolCallId)
-    return found && isQuestion(found) ? found : undefined
+    return found && isQuestion(backend, found) ? found : undefined
   }
 
   /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */
@@ -265,7 +264,15 @@ export class ApprovalDecisions {
     const { id: approvalId, toolCallId, toolName, messageId, state } = found
     const waits = state.name === 'requested'
     const by = isOwn ? 'approval' : 'call'
-    return { by, approvalId, toolCallId, toolName, messageId, waits, isQuestion: isQuestion(found) }
+    return {
+      by,
+      approvalId,
+      toolCallId,
+      toolName,
+      messageId,
+      waits,
+      isQuestion: isQuestion(backend, found),
+    }
   }
 
   async #reportRepeated({ ledger }: Backend, approvalId: string): Promise<void> {
@@ -298,7 +305,7 @@ export class ApprovalDecisions {
     const checked = await checkPreview(backend, approval, { decision, digest: sent.preview })
     if (isRefusal(checked)) return toRecorded(checked)
     const seen = checked.seen && { preview: checked.seen }
-    return this.#decide(backend.ledger, { approval, resumes }, { ...decision, ...seen })
+    return this.#decide(backend, { approval, resumes }, { ...decision, ...seen })
   }
 
   /** AP1045: cancels a call that its tool no longer accepts, and lets the agent continue without it. */
@@ -315,13 +322,13 @@ export class ApprovalDecisions {
 
   /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */
   async #decide(
-    ledger: Ledger,
+    { ledger, kinds }: Backend,
     { approval, resumes }: { readonly approval: Approval; readonly resumes: Resumption },
     decision: Decision,
   ): Promise<Recorded> {
     const { runs, decidedTurns } = this.#options
     // The call that asked runs, here or in another process, and reads the decision from the ledger.
-    if (isElicitation(approval)) {
+    if (kinds.isAskedDuringCall(approval)) {
       await cancelIfLost(ledger, approval)
       return { result: await ledger.decide(approval.id, decision), continues: true }
     }
@@ -340,8 +347,8 @@ export class ApprovalDecisions {
   }
 }
 
-function isQuestion(approval: Approval): boolean {
-  return isInputQuestion(approval) || isElicitation(approval)
+function isQuestion({ kinds }: Backend, approval: Approval): boolean {
+  return isInputQuestion(approval) || kinds.isAskedDuringCall(approval)
 }
 
 const NOTHING_WAITS =

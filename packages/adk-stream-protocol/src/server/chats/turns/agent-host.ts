@@ -37,6 +37,7 @@ import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import type { ApprovalPlugin } from '../../../calls/approval-plugin.ts'
 import { prepareCall, toClaim } from '../../../calls/approved-call.ts'
+import type { CallKinds } from '../../../calls/call-kind.ts'
 import { isOutdated } from '../../../calls/outdated-calls.ts'
 import { REMOTE_CALL, findWaitingTasks } from '../../../calls/remote-questions.ts'
 import { cancelTasks } from '../../../calls/remote-runs.ts'
@@ -87,6 +88,7 @@ export interface AgentHostOptions extends AgentServices {
   readonly appName: string
   readonly sessions: ChatSessions
   readonly ledger: Ledger
+  readonly kinds: CallKinds
   readonly runConfig?: TurnRunConfig
   readonly onError: (error: unknown) => void
 }
@@ -145,6 +147,8 @@ export class AgentHost {
   readonly #ledger: Ledger
   readonly #onError: (error: unknown) => void
   readonly #runConfig: RunConfig
+  /** Whether events can be shown while a call runs. */
+  readonly #asksDuringCalls: boolean
   /** Requests to remote agents to cancel tasks. */
   readonly #cancelling = new Set<Promise<void>>()
   /** Sessions of runs that start: session id → session. The chat is locked, so ADK need not read them again. */
@@ -156,6 +160,7 @@ export class AgentHost {
     appName,
     sessions,
     ledger,
+    kinds,
     onError,
     plugins = [],
     runConfig: { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = {},
@@ -166,6 +171,7 @@ export class AgentHost {
     this.#agentOf = agentOf
     this.#predictable = !plugins.some(hasEarlyCallbacks)
     this.#ledger = ledger
+    this.#asksDuringCalls = kinds.askedDuringCalls.length > 0
     this.#onError = onError
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     const getSession: BaseSessionService['getSession'] = async (request) =>
@@ -340,7 +346,7 @@ export class AgentHost {
         runConfig: this.#runConfig,
         abortSignal: signal,
       })
-      for await (const event of gate.elicits ? withShown(events, run) : events) {
+      for await (const event of this.#asksDuringCalls ? withShown(events, run) : events) {
         run.throwIfLost()
         if (event) run.markStored()
         if (run.hasAppended) yield* run.takeAppended()

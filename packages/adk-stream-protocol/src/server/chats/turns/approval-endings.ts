@@ -4,7 +4,6 @@ import type { Ending } from '../../../agent/call-responses.ts'
 import { describeEnding, describeEndInside, toNestedEnding } from '../../../agent/call-responses.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
-import { isElicitation } from '../../../calls/question-terms.ts'
 import { waitsForSignIn } from '../../../calls/late-sign-ins.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import type { Backend } from '../backend.ts'
@@ -35,11 +34,12 @@ export async function cancelPending(
 
 /** Writes the end of an approval whose call does not run into the session. */
 export async function writeEnding(
-  { sessions, ledger }: Pick<Backend, 'sessions' | 'ledger'>,
+  { sessions, ledger, kinds }: Pick<Backend, 'sessions' | 'ledger' | 'kinds'>,
   approval: Approval,
 ): Promise<void> {
-  // The model does not know the question of an MCP server, and the end of its turn has ended it for clients.
-  if (isElicitation(approval)) return ledger.markReported(approval.chat, [approval.toolCallId])
+  // The model does not know the question of a running call, and the end of its turn has ended it for clients.
+  if (kinds.isAskedDuringCall(approval))
+    return ledger.markReported(approval.chat, [approval.toolCallId])
   const ending = describeEnding(approval)
   if (!ending || (await waitsForSignIn(approval, ledger))) return
   if (approval.terms.path) return writeNestedEnding({ sessions, ledger }, approval, ending)

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 
 import type { Approval } from '../../../approvals/approval.ts'
-import { isElicitation } from '../../../calls/question-terms.ts'
 import type { SignalRequest } from '../../../relay/relay-signals.ts'
 import { RequestChat } from '../../../relay/relay-signals.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
@@ -17,8 +16,8 @@ import type { TurnService } from './turn-service.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 
 /**
- * The parts that read turns which have ended at the question of an MCP server, while the call that asked waits for the answer, here or
- * in another process.
+ * The parts that read turns which have ended at a question, while the call that asked runs and waits for the answer, here or in another
+ * process.
  */
 export interface AskingParts {
   readonly backend: LazyBackend
@@ -38,13 +37,15 @@ const StopRequest = z.object({ chat: RequestChat })
 
 const POLL_MS = 50
 
-/** Returns the open question of an MCP server in a chat. A chat has one turn at a time, and a turn one such question. */
+/** Returns the open question of a running call in a chat. A chat has one turn at a time, and a turn one such question. */
 export async function findOpenQuestion(
   backend: LazyBackend,
   chat: ChatRef,
 ): Promise<Approval | undefined> {
-  const { ledger } = await backend.get()
-  return (await ledger.pendingOf(toAppChat(ledger, chat))).find(isElicitation)
+  const { ledger, kinds } = await backend.get()
+  if (kinds.askedDuringCalls.length === 0) return undefined
+  const pending = await ledger.pendingOf(toAppChat(ledger, chat))
+  return pending.find((approval) => kinds.isAskedDuringCall(approval))
 }
 
 /** Returns the turn that continues after the answer to a question. Undefined if it has ended, or cannot be read here. */

@@ -33,8 +33,6 @@ interface StartedTurn extends TurnInfo {
 }
 
 export interface TurnRunsOptions extends TranslationOptions {
-  /** Whether MCP servers may ask questions during a call. */
-  readonly elicits: boolean
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
   /** Called when a turn starts, and when it resumes with new work. */
@@ -49,7 +47,7 @@ export interface TurnRunsOptions extends TranslationOptions {
 export interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | 'leavesCalls'> {
   readonly chat: ChatRef
   readonly events: AsyncIterable<Event>
-  /** The outcome up to the question of an MCP server after which the turn continues. */
+  /** The outcome up to the question of a running call after which the turn continues. */
   readonly before?: RunOutcome
 }
 
@@ -61,16 +59,16 @@ export interface RunParts {
 }
 
 /**
- * Streams a run of the agent into a turn, to its end, and repairs the session after it. A run that asks a question of an MCP server is
- * streamed in several turns.
+ * Streams a run of the agent into a turn, to its end, and repairs the session after it. A run whose calls ask while they run is streamed
+ * in several turns.
  */
 export async function streamRun(
   parts: RunParts,
   turn: Turn,
   { chat, events, ...how }: RunInTurn,
 ): Promise<void> {
-  const { turns, options } = parts
-  if (!options.elicits || how.passSound === true)
+  const { backend, turns, options } = parts
+  if (backend.kinds.askedDuringCalls.length === 0 || how.passSound === true)
     return void (await streamOnce(parts, turn, { chat, events, ...how }))
   const run = new RunEvents(events)
   const leavesCalls = (): boolean => run.question !== undefined
@@ -96,7 +94,7 @@ export async function streamRun(
   }
 }
 
-/** Streams a run until it ends, or until it asks a question of an MCP server. Returns undefined if the session could not be repaired. */
+/** Streams a run until it ends, or until a running call asks a question. Returns undefined if the session could not be repaired. */
 async function streamOnce(
   { backend, options }: RunParts,
   turn: Turn,

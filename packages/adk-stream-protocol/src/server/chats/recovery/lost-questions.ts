@@ -3,33 +3,41 @@ import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
-import { isElicitation } from '../../../calls/question-terms.ts'
+import type { CallKind } from '../../../calls/call-kind.ts'
+import { withoutUndefined } from '../../../shared/collections.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 
 const LOST = 'the server that ran the call has stopped'
 const PAGE = 100
 
-/** Returns a sweep that cancels the questions of MCP servers whose process has crashed. It does nothing if it is called too often. */
-export function createElicitationSweep(backend: LazyBackend): () => Promise<void> {
+/** Returns a sweep that cancels the questions of running calls whose process has crashed. It does nothing if it is called too often. */
+export function createLostQuestionSweep(backend: LazyBackend): () => Promise<void> {
   let sweptAt = -Infinity
   return async () => {
     const opened = await backend.get()
-    const { ledger } = opened
+    const { ledger, kinds } = opened
+    if (kinds.askedDuringCalls.length === 0) return
     // A process that crashed keeps its chats locked for as long as its lease.
     if (performance.now() - sweptAt < ledger.leaseMs) return
     sweptAt = performance.now()
-    for (let after: string | undefined; ;) {
-      const pending = await ledger.list({
-        states: ['requested'],
-        kind: 'elicitation',
-        limit: PAGE,
-        ...(after !== undefined && { after }),
-      })
-      // A store of an application may not know the kind.
-      for (const approval of pending.filter(isElicitation)) await endIfLost(opened, approval)
-      after = pending.at(-1)?.id
-      if (pending.length < PAGE) return
-    }
+    for (const { name } of kinds.askedDuringCalls) await sweep(opened, name)
+  }
+}
+
+/** Ends the lost questions of one kind. */
+async function sweep(backend: Backend, kind: CallKind['name']): Promise<void> {
+  const { ledger, kinds } = backend
+  for (let after: string | undefined; ;) {
+    const pending = await ledger.list({
+      states: ['requested'],
+      limit: PAGE,
+      ...withoutUndefined({ kind, after }),
+    })
+    // A store of an application may not know the kind.
+    const asked = pending.filter((approval) => kinds.isAskedDuringCall(approval))
+    for (const approval of asked) await endIfLost(backend, approval)
+    after = pending.at(-1)?.id
+    if (pending.length < PAGE) return
   }
 }
 
@@ -69,7 +77,7 @@ async function endAskingCall(
 }
 
 /** Records that the conversation shows how a question ended. The call that asked it, or the end of its turn, has shown it. */
-export async function endElicitation(
+export async function endQuestion(
   backend: Pick<Backend, 'ledger' | 'sessions'>,
   approval: Approval,
 ): Promise<void> {
