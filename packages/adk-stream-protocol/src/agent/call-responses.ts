@@ -28,7 +28,7 @@ export const AWAITING_APPROVAL = {
   note: 'Not done: a person has to approve this call first. Do not say that it is done, and do not call it again. The result comes later.',
 } as const
 
-/** The response for the model while a call waits for questions inside it, of an agent or for a sign-in. Clients show it until the result arrives. */
+/** The response for the model while a call waits for questions inside it. Clients show it until the result arrives. */
 export const PENDING_INSIDE = {
   status: 'pending',
   note: 'This call waits for a person. It has not finished.',

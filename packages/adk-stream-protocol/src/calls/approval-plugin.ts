@@ -57,29 +57,24 @@ import {
 } from './approval-requests.ts'
 import { recordOutcome } from './approved-call.ts'
 import { offerOf } from './browser-tool.ts'
+import type { CallHost, CallKinds } from './call-kind.ts'
 import { CallRunner } from './call-runner.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
-import { allowElicitation } from './elicitations.ts'
-import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
+import { pauseForFollowUp, readFollowUp, requestFollowUp } from './follow-ups.ts'
 import { findNestedAgent, nestAgent } from './nested-agent.ts'
 import { nextCall } from './next-call.ts'
 import { createRemoteRuns } from './remote-runs.ts'
 import type { CallOutcome } from './run-call.ts'
 import { RunRegistry, findRoot, storeNote } from './run-state.ts'
 import type { RunState } from './run-state.ts'
-import type { CredentialSource } from './sign-in-calls.ts'
-import { SignInCalls } from './sign-in-calls.ts'
 import { ToolErrors } from './run-call.ts'
 
 interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
-  /** The credentials of people who signed in. Undefined if no tool may ask for any. */
-  readonly credentials?: CredentialSource | undefined
+  readonly kinds: CallKinds
   /** Whether the model may read the message of an error that a tool threw. */
   readonly exposeErrors: boolean
-  /** Whether MCP servers may ask people during a call. */
-  readonly elicits: boolean
   /** The agent that the runner runs. A call under any other root is part of a workflow. */
   readonly root: unknown
   /** Receives errors that ADK turns into events or tool results, and errors of policies. */
@@ -99,17 +94,19 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly runRemote: RunRemote
   readonly runs = new RunRegistry()
   readonly #options: ApprovalPluginOptions
-  readonly #signIns: SignInCalls | undefined
+  readonly #host: CallHost
 
   constructor(options: ApprovalPluginOptions) {
     super('adk-stream-protocol:approval-gate')
     this.#options = options
-    const { ledger, exposeErrors, onError, credentials } = options
-    this.#signIns =
-      credentials && new SignInCalls(credentials, (call, approval) => this.#askLate(call, approval))
+    const { ledger, exposeErrors, onError } = options
+    this.#host = {
+      ...options,
+      askFollowUp: (call, approval) => this.#askFollowUp(call, approval),
+    }
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
-    this.runner = new CallRunner(ledger, this.errors, { ...options, signIns: this.#signIns })
+    this.runner = new CallRunner(ledger, this.errors, options)
     this.runRemote = createRemoteRuns({
       ledger,
       onError,
@@ -156,15 +153,15 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
     await prepareNodeCall(call)
     this.errors.guard(call)
-    this.#signIns?.prepare(call)
-    if (this.runner.ranHere(toolContext)) return undefined
-    const run = this.runs.find(toolContext.invocationContext)
-    if (run && this.#options.elicits) allowElicitation(call, run, this.#options)
+    const ranHere = this.runner.ranHere(toolContext)
+    const run = ranHere ? undefined : this.runs.find(toolContext.invocationContext)
+    this.#options.kinds.prepare(call, { run, host: this.#host })
+    if (ranHere) return undefined
     const hasId = toolContext.functionCallId !== undefined
     if (run && hasId && (await this.#nest(call, run))) return undefined
     if (toolContext.toolConfirmation) {
       if (!run) return APPROVAL_UNAVAILABLE
-      return (await this.runner.resumeSignIn(call, run)) ?? this.runner.runForAdk(call, run)
+      return (await this.runner.resumeFollowUp(call, run)) ?? this.runner.runForAdk(call, run)
     }
     return this.#gate(call, run)
   }
@@ -210,13 +207,13 @@ export class ApprovalPlugin extends QuietPlugin {
     return pause !== undefined
   }
 
-  /** Runs the agent of an `AgentTool` that a live model called. Does nothing for any other tool. */
-  nestLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
-    if (this.#options.elicits) allowElicitation(call, outer, this.#options)
+  /** Prepares a call of a live model. If it calls an `AgentTool`, its agent runs in place of the tool. */
+  prepareLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
+    const { ledger, kinds } = this.#options
+    const { canWait = false, askFollowUp = this.#host.askFollowUp } = outer.live ?? {}
+    kinds.prepare(call, { run: outer, host: { ...this.#host, askFollowUp } })
     const agent = findNestedAgent(call.tool)
     if (!agent) return
-    const { ledger } = this.#options
-    const { canWait = false } = outer.live ?? {}
     const pause = findPausedNote(call)
     nestAgent(call, { agent, outer, pause, canWait, plugins, ledger, runs: this.runs })
   }
@@ -258,31 +255,31 @@ export class ApprovalPlugin extends QuietPlugin {
     if (approval && !result) await storeHandover(run, call, toolCallId)
     if (effect?.type === 'request') run.asking.set(toolCallId, effect.terms)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toStoredResponse(result) })
-    await this.#pauseIfSigningIn(call, run)
+    await this.#pauseIfAsking(call, run)
     return undefined
   }
 
-  /** Pauses an approved call that has asked for a sign-in. */
-  async #pauseIfSigningIn(
+  /** Pauses an approved call that has asked a person for something else. */
+  async #pauseIfAsking(
     call: ToolCall & { readonly result: unknown },
     run: RunState,
   ): Promise<void> {
-    const question = readLateSignIn(call.result)
+    const question = readFollowUp(call.result)
     if (!question) return
     const toolCallId = call.toolContext.functionCallId ?? ''
     const approval = await this.#options.ledger.findByCall(question.chat, toolCallId)
-    if (approval) pauseForSignIn(call, run, { approval, question })
+    if (approval) pauseForFollowUp(call, run, { approval, question })
   }
 
-  /** Asks for the sign-in of a call that was approved. */
-  async #askLate(call: ToolCall, approval: Approval): Promise<Record<string, unknown>> {
-    const { ledger } = this.#options
+  /** Asks what a call that was approved needs besides. */
+  async #askFollowUp(call: ToolCall, approval: Approval): Promise<Record<string, unknown>> {
+    const { ledger, kinds } = this.#options
     const run = this.runs.find(call.toolContext.invocationContext)
     const resolved = await resolveQuestionTerms(call, { hint: '' }, this.#termsOf(run))
-    const terms = resolved && this.#signIns?.toTerms(call.toolContext, resolved)
+    const terms = resolved && kinds.toTerms(call.toolContext, resolved)
     const { onAsk: onAskLive } = run?.nested?.root.run.live ?? {}
     return terms
-      ? requestLateSignIn(call, { approval, terms, ledger, onAskLive })
+      ? requestFollowUp(call, { approval, terms, ledger, onAskLive })
       : APPROVAL_UNAVAILABLE
   }
 
@@ -433,7 +430,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!question || !run || run.asking.has(toolCallId) || run.pausing.has(toolCallId))
       return undefined
     const terms = await resolveQuestionTerms(call, question, this.#termsOf(run))
-    return terms && (this.#signIns?.toTerms(call.toolContext, terms) ?? terms)
+    return terms && this.#options.kinds.toTerms(call.toolContext, terms)
   }
 }
 

@@ -27,7 +27,7 @@ import { CONFIRMATION_TOOL, readReportedFailure } from '../protocol/message.ts'
 import type { Preview } from '../protocol/preview.ts'
 import { callInTime } from '../shared/async.ts'
 import type { TermsOptions } from './call-terms.ts'
-import { readLateSignIn } from './late-sign-ins.ts'
+import { readFollowUp } from './follow-ups.ts'
 import type { CallOutcome } from './run-call.ts'
 
 type Args = Readonly<Record<string, unknown>>
@@ -146,7 +146,7 @@ export function withEditedArgs(
   approval: Approval | undefined,
 ): unknown {
   const editedArgs = getEditedArgs(approval)
-  return editedArgs && by === 'tool' && !readLateSignIn(result)
+  return editedArgs && by === 'tool' && !readFollowUp(result)
     ? { ...toStoredResponse(result), edited_arguments: editedArgs }
     : result
 }
@@ -172,8 +172,8 @@ async function record(
 ): Promise<Approval | Refusal> {
   const { id } = approval
   if (outcome.by === 'failure') return ledger.fail(id, outcome.error.message)
-  // The call waits for a sign-in, whose question gets the outcome.
-  if (readLateSignIn(outcome.result)) return ledger.succeed(id, outcome.result)
+  // The call waits for a follow-up, whose question gets the outcome.
+  if (readFollowUp(outcome.result)) return ledger.succeed(id, outcome.result)
   const { failure, receipt } = await judgeOutcome(approval, outcome.result, judge)
   const output = withEditedArgs(outcome, approval) ?? null
   return failure === undefined

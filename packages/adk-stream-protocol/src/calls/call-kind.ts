@@ -1,4 +1,11 @@
+import type { Context } from '@google/adk'
+
+import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, ApprovalTerms } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import type { TermsOptions } from './call-terms.ts'
+import type { RunState } from './run-state.ts'
 
 /** A kind of call: what an entry of the ledger asks a person for, and what that means for its call. */
 export interface CallKind {
@@ -11,7 +18,34 @@ export interface CallKind {
   readonly asks: 'before-call' | 'during-call'
   /** Whether calls of this bridge can be of this kind. The ledger may have entries from a time when they could. */
   readonly isEnabled: boolean
+  /**
+   * Set if a call that was approved may ask this while it runs. `answered` is the result of the question when it was answered: the result of
+   * the tool is that of the approved call.
+   */
+  readonly followUp?: { readonly answered: Readonly<Record<string, unknown>> }
+  /** Called before a tool runs. May replace the run of the tool, or what the tool calls. */
+  prepare?(call: ToolCall, place: CallPlace): void
+  /** Returns the terms of a question that a tool has asked, if the question is of this kind. `terms` are those of an approval. */
+  toTerms?(toolContext: Context, terms: ResolvedTerms): ResolvedTerms | undefined
+  /** Called before a claimed call of any kind runs. `approved`: the call's approval, if it was approved before it asked this. */
+  onClaimed?(toolContext: Context, claimed: Approval, approved: Approval | undefined): void
 }
+
+/** Where a call runs. */
+export interface CallPlace {
+  /** The run that can show questions. Undefined in a run of another program, and for a call that was started at its decision. */
+  readonly run: RunState | undefined
+  readonly host: CallHost
+}
+
+/** What runs calls: ADK, or a live session. */
+export interface CallHost extends TermsOptions {
+  readonly ledger: Ledger
+  /** Asks a person for something that an approved call needs while it runs. Returns the result of the call until they have answered. */
+  readonly askFollowUp: AskFollowUp
+}
+
+export type AskFollowUp = (call: ToolCall, approval: Approval) => Promise<Record<string, unknown>>
 
 /** An approval: a person decides whether a call runs. */
 const APPROVAL: CallKind = { name: undefined, asks: 'before-call', isEnabled: true }
@@ -21,9 +55,12 @@ export class CallKinds {
   readonly #all: readonly CallKind[]
   /** The kinds of questions that calls of this bridge can ask while they run. */
   readonly askedDuringCalls: readonly CallKind[]
+  /** Whether approved calls of this bridge can ask for more while they run. */
+  readonly hasFollowUps: boolean
 
   constructor(kinds: readonly CallKind[]) {
     this.#all = [APPROVAL, ...kinds]
+    this.hasFollowUps = kinds.some(({ followUp, isEnabled }) => followUp && isEnabled)
     this.askedDuringCalls = kinds.filter(
       ({ asks, isEnabled }) => asks === 'during-call' && isEnabled,
     )
@@ -34,8 +71,39 @@ export class CallKinds {
     return this.#all.find(({ name }) => name === terms.kind) ?? APPROVAL
   }
 
+  /** Returns the ids under which the ledger may have the question of an approved call. */
+  toFollowUpIds(toolCallId: string): string[] {
+    return this.#all.flatMap(({ name, followUp }) =>
+      followUp ? [toFollowUpId(toolCallId, name)] : [],
+    )
+  }
+
+  /** Call this before a tool runs. */
+  prepare(call: ToolCall, place: CallPlace): void {
+    for (const kind of this.#all) kind.prepare?.(call, place)
+  }
+
+  /** Returns the terms of a question that a tool has asked. `terms` are those of an approval. */
+  toTerms(toolContext: Context, terms: ResolvedTerms): ResolvedTerms {
+    for (const kind of this.#all) {
+      const own = kind.toTerms?.(toolContext, terms)
+      if (own) return own
+    }
+    return terms
+  }
+
+  /** Call this before a claimed call runs. `approved`: the call's approval, if it was approved before it asked what was claimed. */
+  noteClaimed(toolContext: Context, claimed: Approval, approved?: Approval): void {
+    for (const kind of this.#all) kind.onClaimed?.(toolContext, claimed, approved)
+  }
+
   /** Whether a call asks this while it runs. */
   isAskedDuringCall(approval: Pick<Approval, 'terms'>): boolean {
     return this.of(approval).asks === 'during-call'
   }
+}
+
+/** Returns the id of a question that an approved call asks. The ledger has one entry for each call. */
+export function toFollowUpId(toolCallId: string, kind: CallKind['name']): string {
+  return `${toolCallId}.${kind}`
 }

@@ -25,7 +25,9 @@ import {
   withEditedArgs,
   withEdits,
 } from './approved-call.ts'
-import { findLateSignIn, pauseForSignIn, storeSignInEnding } from './late-sign-ins.ts'
+import type { CallKinds } from './call-kind.ts'
+import type { FollowUp } from './follow-ups.ts'
+import { findFollowUp, pauseForFollowUp, storeFollowUpEnding } from './follow-ups.ts'
 import type { CallEffect, CallEvent } from './next-call.ts'
 import { nextCall } from './next-call.ts'
 import { cancelIfOutdated } from './outdated-calls.ts'
@@ -33,7 +35,6 @@ import { toAnswerOutcome } from './question-terms.ts'
 import type { CallOutcome, ToolErrors } from './run-call.ts'
 import { runCall } from './run-call.ts'
 import type { RunState } from './run-state.ts'
-import type { SignInCalls } from './sign-in-calls.ts'
 
 /** A call that was started when it was approved. */
 interface StartedCall {
@@ -56,7 +57,7 @@ export class CallRunner {
   readonly #ledger: Ledger
   readonly #errors: ToolErrors
   readonly #judge: JudgeOptions
-  readonly #signIns: SignInCalls | undefined
+  readonly #kinds: CallKinds
   /** Started calls by approval id, until ADK takes the result. */
   readonly #started = new Map<string, StartedCall>()
   readonly #ranHere = new WeakSet<Context>()
@@ -68,9 +69,9 @@ export class CallRunner {
   constructor(
     ledger: Ledger,
     errors: ToolErrors,
-    { signIns, ...judge }: JudgeOptions & { readonly signIns?: SignInCalls | undefined },
+    { kinds, ...judge }: JudgeOptions & { readonly kinds: CallKinds },
   ) {
-    this.#signIns = signIns
+    this.#kinds = kinds
     this.#ledger = ledger
     this.#errors = errors
     this.#judge = judge
@@ -191,48 +192,53 @@ export class CallRunner {
 
   #confirm(toolContext: Context, claimed: Approval): void {
     confirmCall(toolContext, claimed)
-    if (claimed.terms.kind === 'sign-in') this.#signIns?.markSignedIn(toolContext)
-    else this.#signIns?.markApproved(toolContext, claimed)
+    this.#kinds.noteClaimed(toolContext, claimed)
   }
 
   /**
-   * Continues an approved call that waits for a sign-in: runs it when the person has signed in. Returns undefined if the call waits for
-   * none.
+   * Continues an approved call that has asked a person for something else while it ran: runs it when the person has answered. Returns
+   * undefined if the call has asked nothing.
    */
-  async resumeSignIn(call: ToolCall, run: RunState): Promise<Record<string, unknown> | undefined> {
-    const late = this.#signIns && (await findLateSignIn(call, this.#ledger))
+  async resumeFollowUp(
+    call: ToolCall,
+    run: RunState,
+  ): Promise<Record<string, unknown> | undefined> {
+    const kinds = this.#kinds
+    const asked = kinds.hasFollowUps
+      ? await findFollowUp(call, { ledger: this.#ledger, kinds })
+      : undefined
     // ADK takes the result of a call that was started here, and the call then pauses.
-    if (!late || this.#started.has(late.approval.id)) return undefined
-    const { approval } = late
-    let { question } = late
-    if (question.state.name === 'requested') return pauseForSignIn(call, run, late)
+    if (!asked || this.#started.has(asked.approval.id)) return undefined
+    const { approval } = asked
+    let { question } = asked
+    if (question.state.name === 'requested') return pauseForFollowUp(call, run, asked)
     if (question.state.name === 'approved') {
       const claimed = await this.#ledger.claim(question.id, question)
-      if (!isRefusal(claimed)) return this.#runSignedIn(call, run, { approval, question: claimed })
+      if (!isRefusal(claimed)) return this.#runAnswered(call, run, { approval, question: claimed })
       question = (await this.#ledger.get(question.id)) ?? question
     }
     const ending = describeEnding(question)
     // Another process runs the call.
     if (!ending) throw run.markLost()
     const { note, response } = ending
-    const ended = await storeSignInEnding(call, run, { approval, question, note })
+    const ended = await storeFollowUpEnding(call, run, { approval, question, note, kinds })
     run.decided.set(call.toolContext.functionCallId ?? '', ended)
     return response
   }
 
-  /** Runs an approved call whose question, a sign-in, was claimed. */
-  async #runSignedIn(
+  /** Runs an approved call whose question was claimed. */
+  async #runAnswered(
     call: ToolCall,
     run: RunState,
-    { approval, question }: { readonly approval: Approval; readonly question: Approval },
+    { approval, question }: FollowUp,
   ): Promise<Record<string, unknown>> {
     const { toolContext } = call
     confirmCall(toolContext, approval)
-    this.#signIns?.markSignedIn(toolContext, { isApproved: true })
-    const signedIn = { ...call, toolArgs: { ...question.args } }
-    const outcome = await this.#orMarkLost(this.#run(question, signedIn), run)
-    const { note } = outcome
-    const ended = await storeSignInEnding(call, run, { approval, question, note })
+    this.#kinds.noteClaimed(toolContext, question, approval)
+    const answered = { ...call, toolArgs: { ...question.args } }
+    const outcome = await this.#orMarkLost(this.#run(question, answered), run)
+    const ending = { approval, question, note: outcome.note, kinds: this.#kinds }
+    const ended = await storeFollowUpEnding(call, run, ending)
     return takeResponse(run, toolContext.functionCallId ?? '', { ...outcome, note: ended })
   }
 

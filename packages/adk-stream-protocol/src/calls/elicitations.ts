@@ -14,26 +14,31 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
-import type { CallKind } from './call-kind.ts'
-import type { TermsOptions } from './call-terms.ts'
+import type { CallHost, CallKind } from './call-kind.ts'
 import { resolveQuestionTerms, readToolClaims } from './call-terms.ts'
 import type { ElicitationRequest } from './question-terms.ts'
 import { ELICITATION_CALL, readElicitation } from './question-terms.ts'
 import type { RootRun, RunState } from './run-state.ts'
 import { createNote, findRoot } from './run-state.ts'
 
-interface ElicitationOptions extends TermsOptions {
-  readonly ledger: Ledger
-}
-
 /** The questions of MCP servers. `isEnabled`: the option `elicitation`. */
 export function createElicitationKind(isEnabled: boolean): CallKind {
-  return { name: 'elicitation', asks: 'during-call', isEnabled }
+  const kind: CallKind = {
+    name: 'elicitation',
+    asks: 'during-call',
+    isEnabled,
+    ...(isEnabled && {
+      prepare: (call, { run, host }) => {
+        if (run) allowElicitation(call, run, { owner: kind, host })
+      },
+    }),
+  }
+  return kind
 }
 
 /** A call whose MCP server may ask. */
 interface AskingCall {
-  readonly options: ElicitationOptions
+  readonly host: CallHost
   readonly call: ToolCall
   readonly run: RunState
   /** Where the questions are shown. */
@@ -58,14 +63,18 @@ const REASONS = {
  * Lets the MCP server of a call ask people questions while the call runs. The call waits in this process until the answer arrives.
  * Does nothing for other tools.
  */
-export function allowElicitation(call: ToolCall, run: RunState, options: ElicitationOptions): void {
+function allowElicitation(
+  call: ToolCall,
+  run: RunState,
+  { owner, host }: { readonly owner: object; readonly host: CallHost },
+): void {
   const { tool, toolContext } = call
   const mcpTool = readMcpTool(tool)
   const root = findRoot(run, toolContext)
   const canShow = root.sessions !== undefined || root.run.live !== undefined
   if (!mcpTool || toolContext.functionCallId === undefined || !canShow) return
-  const asking = { options, call, run, root, count: 0 }
-  wrapRun(toolContext, options, (_run, args) =>
+  const asking = { host, call, run, root, count: 0 }
+  wrapRun(toolContext, owner, (_run, args) =>
     callMcpTool(mcpTool, {
       args,
       signal: toolContext.abortSignal,
@@ -112,15 +121,15 @@ async function elicit(
     return toResult(ended, request)
   } catch (error) {
     // The conversation or the ledger cannot be written, for example because another process has taken over the chat.
-    asking.options.onError(error)
-    await asking.options.ledger.cancel(question.id, REASONS.failed)
+    asking.host.onError(error)
+    await asking.host.ledger.cancel(question.id, REASONS.failed)
     return CANCEL
   }
 }
 
 /** Stores the question in the ledger before clients see it. */
 async function requestAnswer(
-  { options, call, run, root }: AskingCall,
+  { host, call, run, root }: AskingCall,
   request: ElicitationRequest,
 ): Promise<Approval | undefined> {
   const { message, mode } = request
@@ -129,13 +138,13 @@ async function requestAnswer(
   // The owner of the chat is asked, even if other people approve calls of the tool.
   const { live } = root.run
   const deadline = live && { deadlineMs: live.deadlineMs }
-  const asks = { ...options, policy: {}, ...deadline }
+  const asks = { ...host, policy: {}, ...deadline }
   const resolved = await resolveQuestionTerms(call, { hint: message }, asks)
   if (!resolved) return undefined
   // The title of the tool is not that of its question.
   const { title: _title, ...asked } = resolved
   const { deadlineMs, ...terms } = toTerms(asked, request, claims?.server ?? call.tool.name)
-  const question = await options.ledger.request({
+  const question = await host.ledger.request({
     chat: chatOf(root.session),
     messageId: run.messageId,
     toolCallId,
@@ -161,7 +170,7 @@ async function untilEnded(
   question: Approval,
   signal: AbortSignal,
 ): Promise<Approval> {
-  const { ledger } = asking.options
+  const { ledger } = asking.host
   const { abortSignal } = asking.call.toolContext
   const stopped = AbortSignal.any([signal, ...(abortSignal ? [abortSignal] : [])])
   const decided = await untilDecided(ledger, question, stopped)
@@ -185,7 +194,7 @@ async function report(asking: AskingCall, ended: Approval): Promise<void> {
     const event = toNestedEnding({ id, name, response: ending.response }, ending.note)
     await show(asking, { nested: { session: ended.id, event } })
   }
-  await asking.options.ledger.markReported(chat, [id])
+  await asking.host.ledger.markReported(chat, [id])
 }
 
 const CANCEL: ElicitResult = { action: 'cancel' }

@@ -96,10 +96,10 @@ interface RunResult {
   readonly ended?: Approval | undefined
   /** The terms of an approval that the tool requested itself while it ran. `unavailable`: ADK cannot wait for it here. */
   readonly question?: ResolvedTerms | 'unavailable' | undefined
-  /** What the call waits for, if it runs an agent in which calls need approval, or needs a sign-in. `decided`: the note on its approval. */
+  /** What the call waits for, if it runs an agent in which calls need approval, or has asked a follow-up. `decided`: the note on its approval. */
   readonly pause?: (Pause & { readonly decided?: DecidedNote }) | undefined
-  /** The note on a call that ran after the sign-in of its person. */
-  readonly signedIn?: DecidedNote | undefined
+  /** The note on a call that ran after the answer to its follow-up. */
+  readonly answered?: DecidedNote | undefined
   /** Whether the tool returned no result, because the client or the application completes the call. */
   readonly isOpen: boolean
 }
@@ -259,7 +259,7 @@ function refuseClaim(state: CallState, approval: Approval | undefined): Next {
 }
 
 function takeResult(state: CallState, result: RunResult): Next {
-  const { response, isRecorded, question, isOpen, ended, signedIn } = result
+  const { response, isRecorded, question, isOpen, ended, answered } = result
   // The ledger has another outcome. The process that recorded it reports it to the model and to clients.
   if (!isRecorded) return [to(state, { name: 'left' }), [{ type: 'lose' }]]
   if (result.pause) {
@@ -270,8 +270,8 @@ function takeResult(state: CallState, result: RunResult): Next {
   if (question === 'unavailable') return settle(state, APPROVAL_UNAVAILABLE)
   if (question) return request(state, question)
   // A call that is handed over has no outcome yet.
-  if (isOpen) return deliver(state, signedIn ?? noteOf(state))
-  const note = signedIn ?? noteOf(state, ended)
+  if (isOpen) return deliver(state, answered ?? noteOf(state))
+  const note = answered ?? noteOf(state, ended)
   return settle(state, note?.outcome === 'failed' ? markFailed(response) : response, note)
 }
 

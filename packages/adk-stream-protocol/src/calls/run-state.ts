@@ -16,7 +16,9 @@ import type {
   NestedQuestion,
 } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -68,6 +70,8 @@ interface LiveCallRun {
   readonly store: (event: Event) => Promise<void>
   /** Called before an approval of a call inside is requested, because a decision may arrive at once. */
   readonly onAsk: (toolCallId: string) => void
+  /** Asks a person for something that the approved call needs while it runs. */
+  readonly askFollowUp: (call: ToolCall, approval: Approval) => Promise<Record<string, unknown>>
   /** How MCP servers ask during the call. */
   readonly elicitation: LiveElicitation
 }

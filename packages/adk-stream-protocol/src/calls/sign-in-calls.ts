@@ -6,6 +6,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
+import type { AskFollowUp, CallKind, CallPlace } from './call-kind.ts'
 import { confirmUnasked } from './call-terms.ts'
 import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
@@ -30,56 +31,63 @@ export interface CredentialSource {
 }
 
 interface SignedIn {
-  readonly isApproved?: boolean
+  readonly isApproved: boolean
 }
 
-/** Asks for the sign-in of a call that was approved. Returns the result of the call until the person has signed in. */
-type AskLate = (call: ToolCall, approval: Approval) => Promise<Record<string, unknown>>
+/** Creates the kind of calls that wait for a sign-in. Without a source of credentials, no call can ask for one. */
+export function createSignInKind(source: CredentialSource | undefined): CallKind {
+  return source
+    ? new SignInCalls(source)
+    : { name: SIGN_IN, asks: 'before-call', isEnabled: false, followUp: FOLLOW_UP }
+}
+
+const SIGN_IN = 'sign-in'
+const FOLLOW_UP = { answered: { status: 'signed-in' } } as const
 
 /**
  * Gives tools the credentials of the person who owns the chat, in memory only. A call whose person has to sign in first
  * waits for it like a call that waits for an approval.
  */
-export class SignInCalls {
+class SignInCalls implements CallKind {
+  readonly name = SIGN_IN
+  readonly asks = 'before-call'
+  readonly isEnabled = true
+  readonly followUp = FOLLOW_UP
   readonly #source: CredentialSource
   // By the actions of the call, which a copy of its context shares.
   readonly #waiting = new WeakMap<Context['actions'], SignInTerms>()
   readonly #signedIn = new WeakMap<Context['actions'], SignedIn>()
   readonly #approved = new WeakMap<Context['actions'], Approval>()
-  readonly #ask: AskLate
 
-  /** `ask` asks for the sign-in of a call that was approved. */
-  constructor(source: CredentialSource, ask: AskLate) {
+  constructor(source: CredentialSource) {
     this.#source = source
-    this.#ask = ask
   }
 
-  /** Call this before a tool runs. */
-  prepare(call: ToolCall): void {
-    wrapRun(call.toolContext, this, (run) => this.#run(call, run))
+  prepare(call: ToolCall, { host }: CallPlace): void {
+    const { askFollowUp } = host
+    wrapRun(call.toolContext, this, (run, toolArgs) =>
+      this.#run({ ...call, toolArgs }, run, askFollowUp),
+    )
   }
 
   /**
-   * Records that the person has signed in for this call. A sign-in approves nothing, so the tool must not see a confirmation, unless the
-   * call was approved before (`isApproved`).
+   * Records that the person has signed in for a call, or that a call was approved. A sign-in approves nothing, so the tool must not see a
+   * confirmation, unless the call was approved before.
    */
-  markSignedIn(toolContext: Context, { isApproved = false }: SignedIn = {}): void {
-    this.#signedIn.set(toolContext.actions, { isApproved })
+  onClaimed({ actions }: Context, claimed: Approval, approved: Approval | undefined): void {
+    if (claimed.terms.kind === SIGN_IN)
+      this.#signedIn.set(actions, { isApproved: approved !== undefined })
+    else this.#approved.set(actions, claimed)
   }
 
-  /** Records that a call was approved. */
-  markApproved(toolContext: Context, approval: Approval): void {
-    this.#approved.set(toolContext.actions, approval)
-  }
-
-  /** Returns the terms of the question that a call asks: those of a sign-in, if it waits for one. */
-  toTerms(toolContext: Context, terms: ResolvedTerms): ResolvedTerms {
+  /** Returns the terms of a sign-in, if the call waits for one. */
+  toTerms(toolContext: Context, terms: ResolvedTerms): ResolvedTerms | undefined {
     const signIn = this.#waiting.get(toolContext.actions)
-    if (!signIn) return terms
+    if (!signIn) return undefined
     const { principalId } = chatOf(toolContext.invocationContext.session)
     const { idempotent, readsResult, deadlineMs } = terms
     return {
-      kind: 'sign-in',
+      kind: SIGN_IN,
       signIn,
       hint: `Sign in to ${signIn.label}`,
       // Only the owner of the chat can sign in for it, even if other people approve its calls.
@@ -90,7 +98,11 @@ export class SignInCalls {
     }
   }
 
-  async #run(call: ToolCall, run: () => Promise<unknown>): Promise<unknown> {
+  async #run(
+    call: ToolCall,
+    run: () => Promise<unknown>,
+    askFollowUp: AskFollowUp,
+  ): Promise<unknown> {
     const { toolContext } = call
     const approval = this.#approved.get(toolContext.actions)
     const signedIn = this.#signedIn.get(toolContext.actions)
@@ -113,7 +125,7 @@ export class SignInCalls {
       else if (!approval) return this.#wait(toolContext, signIn)
       else {
         this.#waiting.set(toolContext.actions, signIn)
-        return this.#ask(call, approval)
+        return askFollowUp(call, approval)
       }
     }
   }

@@ -25,7 +25,6 @@ import type { TermsOptions } from '../calls/call-terms.ts'
 import { checkCall } from '../calls/call-terms.ts'
 import type { CallOutcome, ToolErrors } from '../calls/run-call.ts'
 import { runCall } from '../calls/run-call.ts'
-import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /**
@@ -215,9 +214,8 @@ interface CallHost {
   readonly agent: BaseAgent
   readonly hostPlugins: PluginManager
   readonly errors: ToolErrors
-  readonly signIns?: SignInCalls | undefined
-  /** Runs the agent of an `AgentTool`. Called before a call runs. */
-  readonly nest: (call: ToolCall) => void
+  /** Called before a call runs. */
+  readonly prepare: (call: ToolCall) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -230,7 +228,7 @@ export type RecordOutcome = (outcome: CallOutcome) => Promise<void>
  */
 export async function runLiveCall(
   { tool, toolArgs, toolContext }: ToolCall,
-  { agent: root, hostPlugins, onError, errors, signIns, nest }: CallHost,
+  { agent: root, hostPlugins, onError, errors, prepare }: CallHost,
   record: RecordOutcome,
 ): Promise<CallOutcome> {
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
@@ -242,8 +240,7 @@ export async function runLiveCall(
     ...(toolConfirmation && { toolConfirmation }),
   })
   const call = { tool, toolArgs, toolContext: context }
-  signIns?.prepare(call)
-  nest(call)
+  prepare(call)
   let outcome: CallOutcome
   try {
     outcome = await runCall(call, errors)

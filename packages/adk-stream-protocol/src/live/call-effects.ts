@@ -13,7 +13,7 @@ import { createCallNote, toApprovalEvents, toPauseEvents } from '../calls/approv
 import { toClaim } from '../calls/approved-call.ts'
 import { asBrowserTool, BROWSER_TIMED_OUT, toBrowserResponse } from '../calls/browser-tool.ts'
 import { withUserText } from '../calls/call-terms.ts'
-import { findLateSignIn, toSignInCallId } from '../calls/late-sign-ins.ts'
+import { findFollowUp } from '../calls/follow-ups.ts'
 import { cancelIfOutdated } from '../calls/outdated-calls.ts'
 import type { CallEffect } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
@@ -29,7 +29,7 @@ import {
   writeEvent,
   writeEventInside,
 } from './open-call.ts'
-import { resumeSignIn, runOpenCall, settleSignIn } from './run-open-call.ts'
+import { resumeFollowUp, runOpenCall, settleFollowUp } from './run-open-call.ts'
 
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
 const POST_RUN_GRACE_MS = 2_000
@@ -79,9 +79,9 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
         : live.calls.advance(call, { type: 'claimed', approval: claimed })
     }
     case 'run':
-      return effect.approval || !hasLateSignIn(call)
+      return effect.approval || findFollowUpId(live, call) === undefined
         ? runOpenCall(live, call, effect.approval)
-        : resumeSignIn(live, call)
+        : resumeFollowUp(live, call)
     case 'hand-over':
       return handOver(live, call, effect.note)
     case 'pause':
@@ -91,7 +91,9 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
     case 'withdraw-inside':
       return withdrawInside(live, call, CANCELLED_BY_MODEL)
     case 'end-inside':
-      return hasLateSignIn(call) ? resumeSignIn(live, call) : endInside(live, call)
+      return findFollowUpId(live, call) === undefined
+        ? endInside(live, call)
+        : resumeFollowUp(live, call)
     case 'settle-with-output': {
       const browser = asBrowserTool(call.tool)
       const { result } = effect.output
@@ -327,11 +329,12 @@ async function recover(live: LiveSession, call: OpenCall): Promise<void> {
 
 /** Settles a call whose work failed: with the outcome in the ledger if there is one, else as not executable. */
 async function settleFailed(live: LiveSession, call: OpenCall): Promise<void> {
-  if (hasLateSignIn(call)) {
-    const question = await cancelApproval(live, toSignInCallId(call.id))
-    const late = question && (await findLateSignIn(call, live.ledger))
+  const followUpId = findFollowUpId(live, call)
+  if (followUpId !== undefined) {
+    const question = await cancelApproval(live, followUpId)
+    const asked = question && (await findFollowUp(call, live))
     const ending = question && describeEnding(question)
-    if (late && ending) return settleSignIn(live, call, { ...late, question }, ending)
+    if (asked && ending) return settleFollowUp(live, call, { ...asked, question }, ending)
   } else if (call.inside.size > 0) return endInside(live, call, NOT_EXECUTABLE)
   const approval = await cancelApproval(live, call.id)
   const ending = approval && describeEnding(approval)
@@ -356,7 +359,7 @@ async function cancelApproval(
     : approval
 }
 
-/** Whether a call was approved and then asked for a sign-in. */
-function hasLateSignIn({ id, inside }: OpenCall): boolean {
-  return inside.has(toSignInCallId(id))
+/** Returns the id of the question that a call has asked after it was approved. */
+function findFollowUpId({ kinds }: LiveSession, { id, inside }: OpenCall): string | undefined {
+  return kinds.toFollowUpIds(id).find((followUpId) => inside.has(followUpId))
 }

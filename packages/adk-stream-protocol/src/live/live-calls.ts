@@ -30,7 +30,6 @@ import {
   wasAsked,
   toParkedResponse,
 } from './open-call.ts'
-import { askForSignIn } from './run-open-call.ts'
 import type { ShownQuestion } from './user-speech.ts'
 
 /** The result of a call that the user stopped before the model made it. */
@@ -322,11 +321,6 @@ export class LiveCalls {
     const [state, effects] = nextCall(call.state, event)
     call.state = state
     await performEffects(this.#live, call, effects)
-  }
-
-  /** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
-  async askForSignIn(toolCall: ToolCall, approval: Approval): Promise<Record<string, unknown>> {
-    return askForSignIn(this.#live, toolCall, approval, this.#open.get(approval.toolCallId))
   }
 
   remove(call: OpenCall): void {

@@ -3,8 +3,6 @@ import type { BaseAgent, BaseTool, PluginManager, RunConfig, RunnerConfig } from
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { ToolErrors } from '../calls/run-call.ts'
 import type { RunState } from '../calls/run-state.ts'
-import type { CredentialSource } from '../calls/sign-in-calls.ts'
-import { SignInCalls } from '../calls/sign-in-calls.ts'
 import { runLiveCall } from '../gemini-live/live-agent.ts'
 import type { LiveHooks } from '../gemini-live/message-receiver.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
@@ -25,14 +23,12 @@ import { TurnTaking } from './turn-taking.ts'
 import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
 /** What the conversations with one agent share. There may be thousands of idle ones, so nothing here belongs to a single chat. */
-export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
+export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'kinds' | 'terms' | 'onError'> {
   readonly agent: BaseAgent
   /** Responds for tools that throw. */
   readonly errors: ToolErrors
   /** The plugins of the host. ADK does not know them in a live run. */
   readonly hostPlugins: PluginManager
-  /** The credentials of people who signed in. Undefined if no tool may ask for any. */
-  readonly credentials: CredentialSource | undefined
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
   readonly runConfig: Partial<RunConfig>
   /** Whether the model continues to speak while its calls wait. */
@@ -44,8 +40,8 @@ export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'o
     hooks: LiveHooks,
     resumeFrom: () => string | undefined,
   ) => ReconnectingLiveModel
-  /** Runs the agent of an `AgentTool`. Does nothing for any other tool. */
-  readonly nest: (call: ToolCall, outer: RunState) => void
+  /** Called before a call runs. `outer` is the run that an agent used as a tool runs in. */
+  readonly prepareCall: (call: ToolCall, outer: RunState) => void
   /** Records which calls wait for a client, and for how long. */
   readonly browserCalls: {
     add(
@@ -188,13 +184,8 @@ export class LiveParts {
 
   #createCalls(): LiveCalls {
     const { host, chat } = this.#options
-    const { agent, onError, errors, hostPlugins, credentials, ledger, terms, browserCalls } = host
-    const signIns =
-      credentials &&
-      new SignInCalls(credentials, (call, approval) =>
-        this.openCalls().askForSignIn(call, approval),
-      )
-    const tools = { agent, onError, hostPlugins, errors, signIns }
+    const { agent, onError, errors, hostPlugins, ledger, kinds, terms, browserCalls } = host
+    const tools = { agent, onError, hostPlugins, errors }
     const { messages, input, session, snapshots } = this
     return new LiveCalls({
       chat,
@@ -208,9 +199,9 @@ export class LiveParts {
         drop: (toolCallId) => browserCalls.drop(chat, [toolCallId]),
       },
       cancelRemoteTasks: (calls) => host.cancelRemoteTasks(chat, calls),
-      signIns,
+      kinds,
       runTool: (call, record, outer) =>
-        runLiveCall(call, { ...tools, nest: (nested) => host.nest(nested, outer) }, record),
+        runLiveCall(call, { ...tools, prepare: (ready) => host.prepareCall(ready, outer) }, record),
       isOpen: () => this.#links.isOpen,
       onLateResult: (messageId) => host.onLateResult(chat, messageId),
       onLost: () => this.#links.closeAsLost(),

@@ -8,11 +8,11 @@ import { writeNotes } from '../agent/history/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { makeStorable } from '../calls/approval-events.ts'
+import type { CallKinds } from '../calls/call-kind.ts'
 import type { TermsOptions } from '../calls/call-terms.ts'
 import type { CallEvent, CallState } from '../calls/next-call.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ElicitationQueue, Pause, RunState } from '../calls/run-state.ts'
-import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { RecordOutcome } from '../gemini-live/live-agent.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { LiveInput } from './live-input.ts'
@@ -70,8 +70,7 @@ export interface LiveCallsOptions {
   readonly session: SessionWriter
   readonly ledger: Ledger
   readonly terms: TermsOptions
-  /** The credentials of people who signed in. Undefined if no tool may ask for any. */
-  readonly signIns?: SignInCalls | undefined
+  readonly kinds: CallKinds
   /** Runs a tool with the host's plugins and callbacks. `outer` is the run that an agent used as a tool runs in. */
   readonly runTool: (call: ToolCall, record: RecordOutcome, outer: RunState) => Promise<CallOutcome>
   /** Whether the conversation has not ended, and is not about to. */

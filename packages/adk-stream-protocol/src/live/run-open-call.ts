@@ -15,14 +15,14 @@ import { confirmCall, recordOutcome, withEditedArgs, withEdits } from '../calls/
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { ToolQuestion } from '../calls/call-terms.ts'
 import { confirmUnasked, resolveQuestionTerms } from '../calls/call-terms.ts'
-import type { LateSignIn } from '../calls/late-sign-ins.ts'
+import type { FollowUp } from '../calls/follow-ups.ts'
 import {
-  findLateSignIn,
-  pauseForSignIn,
-  readLateSignIn,
-  requestLateSignIn,
-  storeSignInEnding,
-} from '../calls/late-sign-ins.ts'
+  findFollowUp,
+  pauseForFollowUp,
+  readFollowUp,
+  requestFollowUp,
+  storeFollowUpEnding,
+} from '../calls/follow-ups.ts'
 import { toAnswerOutcome } from '../calls/question-terms.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { LiveElicitation } from '../calls/run-state.ts'
@@ -40,19 +40,19 @@ import {
 /** The result that the model receives from a tool that runs on. */
 const PENDING = { status: 'pending', note: 'Under way. The result comes later.' } as const
 
-/** Runs a call. `late`: the approval of a call that was approved before the sign-in that it runs after. */
+/** Runs a call. `approved`: the approval of a call that runs after the answer to its follow-up, which is `approval`. */
 export async function runOpenCall(
   live: LiveSession,
   call: OpenCall,
   approval?: Approval,
-  late?: Approval,
+  approved?: Approval,
 ): Promise<void> {
-  await confirm(live, call, approval, late)
+  await confirm(live, call, approval, approved)
   const outer = createRun(live, call)
-  const { outcome, ended, signIn } = await runAndRecord(live, call, { approval, late, outer })
-  if (signIn && ended) pauseForSignIn(call, outer, { approval: ended, question: signIn })
-  const signedIn =
-    late && ended && (await storeSignIn(live, call, { approval: late, question: ended }))
+  const { outcome, ended, asked } = await runAndRecord(live, call, { approval, approved, outer })
+  if (asked && ended) pauseForFollowUp(call, outer, { approval: ended, question: asked })
+  const answered =
+    approved && ended && (await storeFollowUp(live, call, { approval: approved, question: ended }))
   outer.markStored()
   call.endings.push(...outer.endingsStored)
   // An agent that the call ran has lost a call to another process.
@@ -67,14 +67,14 @@ export async function runOpenCall(
     isRecorded,
     ended,
     pause,
-    signedIn,
+    answered,
     question: approval || pause ? undefined : await findQuestion(live, call),
   })
 }
 
 interface ApprovedRun {
   readonly approval: Approval | undefined
-  readonly late: Approval | undefined
+  readonly approved: Approval | undefined
   readonly outer: RunState
 }
 
@@ -82,27 +82,27 @@ interface Ran {
   readonly outcome: CallOutcome
   /** The approval with the recorded outcome, if the call needed one. */
   readonly ended: Approval | undefined
-  /** The sign-in that the call has asked for. */
-  readonly signIn: Approval | undefined
+  /** The follow-up that the call has asked. */
+  readonly asked: Approval | undefined
 }
 
 /** Runs the tool of a call, or takes the answer of a person in its place, and records the outcome of an approved call. */
 async function runAndRecord(
   { runTool, terms, ledger }: LiveSession,
   call: OpenCall,
-  { approval, late, outer }: ApprovedRun,
+  { approval, approved, outer }: ApprovedRun,
 ): Promise<Ran> {
   let ended: Approval | undefined
-  let signIn: Approval | undefined
+  let asked: Approval | undefined
   const record = async (made: CallOutcome): Promise<void> => {
-    signIn = readLateSignIn(made.result)
+    asked = readFollowUp(made.result)
     if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
   }
   const answered = approval && toAnswerOutcome(approval)
   if (answered) await record(answered)
-  const edited = late && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
+  const edited = approved && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
   const outcome = answered ?? (await runTool(edited ?? withEdits(call, approval), record, outer))
-  return { outcome, ended, signIn }
+  return { outcome, ended, asked }
 }
 
 /** Only a browser tool waits for its result in a live session. */
@@ -117,17 +117,16 @@ function readResult(
 
 /** Confirms a call for its tool, if it was approved or if its tool would ask otherwise. */
 async function confirm(
-  { signIns }: LiveSession,
+  { kinds }: LiveSession,
   call: OpenCall,
   approval: Approval | undefined,
-  late: Approval | undefined,
+  approved: Approval | undefined,
 ): Promise<void> {
   const { toolContext } = call
-  if (approval?.terms.kind === 'sign-in')
-    signIns?.markSignedIn(toolContext, { isApproved: late !== undefined })
-  else if (approval) signIns?.markApproved(toolContext, approval)
-  if (approval) confirmCall(toolContext, late ?? approval)
-  else await confirmUnasked(call)
+  if (approval) {
+    kinds.noteClaimed(toolContext, approval, approved)
+    confirmCall(toolContext, approved ?? approval)
+  } else await confirmUnasked(call)
   if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
 }
 
@@ -146,59 +145,59 @@ function isReported({ error }: { readonly error: Error }): boolean {
   return error instanceof ApprovalUnavailableError
 }
 
-/** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
-export async function askForSignIn(
+/** Asks what an approved call needs besides. Returns the result of the call until the person has answered. */
+async function askFollowUp(
   live: LiveSession,
-  toolCall: ToolCall,
-  approval: Approval,
-  call: OpenCall | undefined,
+  call: OpenCall,
+  { toolCall, approval }: { readonly toolCall: ToolCall; readonly approval: Approval },
 ): Promise<Record<string, unknown>> {
   const { ledger } = live
   const terms = await resolveQuestion(live, toolCall, { hint: '' })
   if (!terms) return APPROVAL_UNAVAILABLE
   const onAskLive = (id: string): void => {
-    if (call) addInside(live, call, id)
+    if (live.calls.isOpen(call)) addInside(live, call, id)
   }
-  return requestLateSignIn(toolCall, { approval, terms, ledger, onAskLive })
+  return requestFollowUp(toolCall, { approval, terms, ledger, onAskLive })
 }
 
-/** Continues an approved call whose sign-in has ended: runs it, or settles it without running it. */
-export async function resumeSignIn(live: LiveSession, call: OpenCall): Promise<void> {
+/** Continues an approved call whose follow-up has ended: runs it, or settles it without running it. */
+export async function resumeFollowUp(live: LiveSession, call: OpenCall): Promise<void> {
   const { ledger } = live
-  const late = await findLateSignIn(call, ledger)
-  let { question } = late ?? {}
-  if (late && question?.state.name === 'approved') {
+  const asked = await findFollowUp(call, live)
+  let { question } = asked ?? {}
+  if (asked && question?.state.name === 'approved') {
     const claimed = await ledger.claim(question.id, question)
-    if (!isRefusal(claimed)) return runOpenCall(live, call, claimed, late.approval)
+    if (!isRefusal(claimed)) return runOpenCall(live, call, claimed, asked.approval)
     question = await ledger.get(question.id)
   }
   const hasRun = question?.state.name === 'succeeded' || question?.state.name === 'failed'
   const ending = question && !hasRun ? describeEnding(question) : undefined
-  if (late && question && ending)
-    return settleSignIn(live, call, { approval: late.approval, question }, ending)
+  if (asked && question && ending)
+    return settleFollowUp(live, call, { approval: asked.approval, question }, ending)
   // Another process runs the call and reports its result.
   await live.calls.advance(call, { type: 'claim-refused', approval: undefined })
 }
 
-/** Settles an approved call with the end of its sign-in. */
-export async function settleSignIn(
+/** Settles an approved call with the end of its follow-up. */
+export async function settleFollowUp(
   live: LiveSession,
   call: OpenCall,
-  signIn: LateSignIn,
+  asked: FollowUp,
   { response, note }: Ending,
 ): Promise<void> {
-  await settleCall(live, call, response, await storeSignIn(live, call, signIn, note))
+  await settleCall(live, call, response, await storeFollowUp(live, call, asked, note))
 }
 
-/** Stores how the sign-in of an approved call ended. Returns the note for the call. */
-async function storeSignIn(
+/** Stores how the follow-up of an approved call ended. Returns the note for the call. */
+async function storeFollowUp(
   live: LiveSession,
   call: OpenCall,
-  signIn: LateSignIn,
-  note = toApprovedNote(signIn.question),
+  asked: FollowUp,
+  note = toApprovedNote(asked.question),
 ): Promise<DecidedNote> {
-  call.endings.push(signIn.question.toolCallId)
-  return storeSignInEnding(call, createRun(live, call), { ...signIn, note })
+  const { kinds } = live
+  call.endings.push(asked.question.toolCallId)
+  return storeFollowUpEnding(call, createRun(live, call), { ...asked, note, kinds })
 }
 
 /** Creates the run that an agent used as a tool runs in. */
@@ -209,6 +208,7 @@ function createRun(live: LiveSession, call: OpenCall): RunState {
     canWait: canCallWait(call),
     store: (event) => writeEventInside(live, call.id, event),
     onAsk: (toolCallId) => addInside(live, call, toolCallId),
+    askFollowUp: (toolCall, approval) => askFollowUp(live, call, { toolCall, approval }),
     elicitation: createElicitation(live, call),
   })
 }
@@ -238,7 +238,6 @@ async function resolveQuestion(
   call: ToolCall,
   question: ToolQuestion,
 ): Promise<ResolvedTerms | undefined> {
-  const { terms, signIns } = live
-  const resolved = await resolveQuestionTerms(call, question, terms)
-  return resolved && (signIns?.toTerms(call.toolContext, resolved) ?? resolved)
+  const resolved = await resolveQuestionTerms(call, question, live.terms)
+  return resolved && live.kinds.toTerms(call.toolContext, resolved)
 }

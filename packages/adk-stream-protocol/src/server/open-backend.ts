@@ -3,6 +3,7 @@ import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { CallKinds } from '../calls/call-kind.ts'
 import { createElicitationKind } from '../calls/elicitations.ts'
+import { createSignInKind } from '../calls/sign-in-calls.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { retentionOf } from '../store/remove-data.ts'
@@ -46,7 +47,10 @@ export async function openBackend(
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })
-  const kinds = new CallKinds([createElicitationKind(settings.elicitation)])
+  const kinds = new CallKinds([
+    createSignInKind(signIns),
+    createElicitationKind(settings.elicitation),
+  ])
   const agents: ChatAgents = new ChatAgents({
     names: [...roots.keys()],
     chooseAgent,
@@ -55,7 +59,7 @@ export async function openBackend(
     onError,
   })
   const sessions = openSessions(settings, { store, ledger, agents, onWritten })
-  const host = openHost(settings, { ledger, kinds, agents, sessions, signIns, modelCalls })
+  const host = openHost(settings, { ledger, kinds, agents, sessions, modelCalls })
   return {
     agents,
     host,
@@ -97,19 +101,18 @@ function openSessions(
 
 function openHost(
   settings: BridgeSettings,
-  parts: Pick<Backend, 'ledger' | 'kinds' | 'agents' | 'sessions' | 'signIns'> & {
+  parts: Pick<Backend, 'ledger' | 'kinds' | 'agents' | 'sessions'> & {
     readonly modelCalls: ModelCalls | undefined
   },
 ): AgentHost {
   const { appName, services, runConfig, onError } = settings
-  const { ledger, kinds, agents, sessions, signIns, modelCalls } = parts
+  const { ledger, kinds, agents, sessions, modelCalls } = parts
   const gateOptions = {
     ledger,
     policy: settings.approvals,
     deadlineMs: settings.approvalDeadlineMs,
     exposeErrors: settings.exposeToolErrors,
-    elicits: settings.elicitation,
-    credentials: signIns,
+    kinds,
     onError,
   }
   const hosted = Array.from(settings.agents, ([name, agent]) => {

@@ -88,7 +88,7 @@ export function createConversationStarter(
   const hosts = new Map<string, LiveHost>()
 
   const createHost = (
-    { host, sessions, ledger, browserCalls, appName, signIns }: Backend,
+    { host, sessions, ledger, browserCalls, appName, kinds }: Backend,
     name: string,
   ): LiveHost => {
     const found = agents.get(name)
@@ -101,13 +101,13 @@ export function createConversationStarter(
       runConfig,
       browserCalls,
       agent,
-      nest: (call, outer) => host.nestLive(name, call, outer),
+      prepareCall: (call, outer) => host.prepareLive(name, call, outer),
       services: { ...adkServices, appName, sessionService: sessions.service },
       createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
       hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),
       ledger,
-      credentials: signIns,
+      kinds,
       cancelRemoteTasks: (chat, calls) => host.cancelRemoteTasks(chat, calls),
       openTurn: ({ principalId, chatId }, messageId, stream) =>
         turnService.streamLive({ principalId, chatId }, messageId, { ...stream, graceMs }),

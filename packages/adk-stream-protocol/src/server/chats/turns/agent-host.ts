@@ -264,10 +264,10 @@ export class AgentHost {
     return prepareCall(approval, { runner, session, artifacts, runConfig: this.#runConfig, signal })
   }
 
-  /** Runs the agent of an `AgentTool` that the live model of an agent called. Does nothing for any other tool. */
-  nestLive(agentName: string, call: ToolCall, outer: RunState): void {
+  /** Prepares a call of the live model of an agent. */
+  prepareLive(agentName: string, call: ToolCall, outer: RunState): void {
     const { runner, gate } = this.#agents.get(agentName) ?? {}
-    if (runner) gate?.nestLive(call, outer, runner.pluginManager)
+    if (runner) gate?.prepareLive(call, outer, runner.pluginManager)
   }
 
   /** Whether a call was started with `startCall` and no run has collected its result. */

@@ -4,7 +4,7 @@ import type { Ending } from '../../../agent/call-responses.ts'
 import { describeEnding, describeEndInside, toNestedEnding } from '../../../agent/call-responses.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
-import { waitsForSignIn } from '../../../calls/late-sign-ins.ts'
+import { hasFollowUp } from '../../../calls/follow-ups.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import type { Backend } from '../backend.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
@@ -41,7 +41,7 @@ export async function writeEnding(
   if (kinds.isAskedDuringCall(approval))
     return ledger.markReported(approval.chat, [approval.toolCallId])
   const ending = describeEnding(approval)
-  if (!ending || (await waitsForSignIn(approval, ledger))) return
+  if (!ending || (await hasFollowUp(approval, { ledger, kinds }))) return
   if (approval.terms.path) return writeNestedEnding({ sessions, ledger }, approval, ending)
   const { chat, toolCallId: id, toolName: name, messageId } = approval
   const { response, note } = ending

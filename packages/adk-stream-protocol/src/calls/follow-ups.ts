@@ -13,41 +13,42 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
+import type { CallKinds } from './call-kind.ts'
+import { toFollowUpId } from './call-kind.ts'
 import type { RunState } from './run-state.ts'
 import { findRoot, storeNote } from './run-state.ts'
 
 type Response = Record<string, unknown>
 
-interface LateSignInOptions {
+interface FollowUpOptions {
   readonly approval: Approval
   readonly terms: ResolvedTerms
   readonly ledger: Ledger
-  /** Called in a live session before the sign-in is requested, because it may end at once. */
+  /** Called in a live session before the question is asked, because it may end at once. */
   readonly onAskLive?: ((toolCallId: string) => void) | undefined
 }
 
-/** An approved call that waits, or waited, for a sign-in. */
-export interface LateSignIn {
+/** An approved call that has asked a person for something else while it ran, such as a sign-in. */
+export interface FollowUp {
   readonly approval: Approval
-  /** The question for the sign-in. */
   readonly question: Approval
 }
 
-/** The results of approved calls that wait for a sign-in, with its question. */
+/** The results of approved calls that wait for a follow-up, with its question. */
 const waiting = new WeakMap<object, Approval>()
 
 /**
- * Requests the sign-in that an approved call needs. The ledger has one entry for each call, so the sign-in is a call inside the approved
- * one, and the outcome of the call is recorded with it. Returns the result of the approved call until then.
+ * Asks what an approved call needs besides. The ledger has one entry for each call, so the question is a call inside the approved one, and
+ * the outcome of the call is recorded with it. Returns the result of the approved call until then.
  */
-export async function requestLateSignIn(
+export async function requestFollowUp(
   { tool, toolArgs, toolContext }: ToolCall,
-  { approval, terms, ledger, onAskLive }: LateSignInOptions,
+  { approval, terms, ledger, onAskLive }: FollowUpOptions,
 ): Promise<Response> {
   const { deadlineMs, ...rest } = terms
   const { chat, messageId } = approval
   const path = approval.terms.path ?? [toolContext.agentName]
-  const toolCallId = toSignInCallId(approval.toolCallId)
+  const toolCallId = toFollowUpId(approval.toolCallId, terms.kind)
   onAskLive?.(toolCallId)
   const question = await ledger.request({
     chat,
@@ -68,16 +69,16 @@ export async function requestLateSignIn(
   return result
 }
 
-/** Returns the sign-in that an approved call waits for, if this is its result. */
-export function readLateSignIn(result: unknown): Approval | undefined {
+/** Returns the question that an approved call waits for, if this is its result. */
+export function readFollowUp(result: unknown): Approval | undefined {
   return typeof result === 'object' && result !== null ? waiting.get(result) : undefined
 }
 
-/** Pauses an approved call until the person has signed in or declined. */
-export function pauseForSignIn(
+/** Pauses an approved call until its question has ended. */
+export function pauseForFollowUp(
   { toolContext }: ToolCall,
   run: RunState,
-  { approval, question }: LateSignIn,
+  { approval, question }: FollowUp,
 ): Response {
   const toolCallId = toolContext.functionCallId ?? ''
   const { toolName, args } = question
@@ -89,44 +90,64 @@ export function pauseForSignIn(
   return { ...PENDING_INSIDE }
 }
 
-/** Returns an approved call that waits, or waited, for a sign-in, with the question. */
-export async function findLateSignIn(
+/** Returns an approved call with the question that it asked while it ran. Returns undefined if it asked none. */
+export async function findFollowUp(
   { toolContext }: ToolCall,
-  ledger: Ledger,
-): Promise<LateSignIn | undefined> {
+  { ledger, kinds }: FollowUpPlace,
+): Promise<FollowUp | undefined> {
   const toolCallId = toolContext.functionCallId ?? ''
   const chat = chatOf(toolContext.invocationContext.session)
-  const question = await ledger.findByCall(chat, toSignInCallId(toolCallId))
+  const question = await findQuestion({ chat, toolCallId }, { ledger, kinds })
   const approval = question && (await ledger.findByCall(chat, toolCallId))
   // An approved call that was interrupted before it had waited runs again, or its outcome is unknown.
   return question && approval?.state.name === 'succeeded' ? { approval, question } : undefined
 }
 
-/** Whether an approved call waits, or waited, for a sign-in: then its outcome is that of the sign-in. */
-export async function waitsForSignIn(
-  { chat, toolCallId, state }: Approval,
-  ledger: Ledger,
-): Promise<boolean> {
-  if (state.name !== 'succeeded') return false
-  return (await ledger.findByCall(chat, toSignInCallId(toolCallId))) !== undefined
+interface FollowUpPlace {
+  readonly ledger: Ledger
+  readonly kinds: CallKinds
+}
+
+async function findQuestion(
+  { chat, toolCallId }: Pick<Approval, 'chat' | 'toolCallId'>,
+  { ledger, kinds }: FollowUpPlace,
+): Promise<Approval | undefined> {
+  for (const id of kinds.toFollowUpIds(toolCallId)) {
+    const found = await ledger.findByCall(chat, id)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** Whether an approved call has asked for something else while it ran: then its outcome is that of its question. */
+export async function hasFollowUp(approval: Approval, place: FollowUpPlace): Promise<boolean> {
+  if (approval.state.name !== 'succeeded') return false
+  return (await findQuestion(approval, place)) !== undefined
 }
 
 /**
- * Stores how a sign-in ended, in the conversation. Its own result says only that: the result of the tool is that of the approved call.
- * Returns the note for the approved call.
+ * Stores how the question of an approved call ended, in the conversation. Its own result says only that: the result of the tool is that of
+ * the approved call. Returns the note for the approved call.
  */
-export async function storeSignInEnding(
+export async function storeFollowUpEnding(
   { toolContext }: ToolCall,
   run: RunState,
-  { approval, question, note }: LateSignIn & { readonly note: DecidedNote },
+  {
+    approval,
+    question,
+    note,
+    kinds,
+  }: FollowUp & { readonly note: DecidedNote; readonly kinds: CallKinds },
 ): Promise<DecidedNote> {
   const { toolCallId: id, toolName: name } = question
-  const isSignedIn = note.state === 'approved' || note.state === 'unknown'
-  const response = isSignedIn ? { status: 'signed-in' } : describeEnding(question)?.response
+  const isAnswered = note.state === 'approved' || note.state === 'unknown'
+  const response = isAnswered
+    ? kinds.of(question).followUp?.answered
+    : describeEnding(question)?.response
   const { outcome, receipt, at, ...shown } = note
   const ending = toNestedEnding(
-    { id, name, response: response ?? {} },
-    isSignedIn ? { ...shown, state: 'approved' } : note,
+    { id, name, response: { ...response } },
+    isAnswered ? { ...shown, state: 'approved' } : note,
   )
   await storeNote(findRoot(run, toolContext), { nested: { session: question.id, event: ending } })
   run.markEndingPending(id)
@@ -137,9 +158,4 @@ export async function storeSignInEnding(
     ...(receipt && { receipt }),
     ...(at !== undefined && { at }),
   }
-}
-
-/** Returns the id of the sign-in of an approved call. */
-export function toSignInCallId(toolCallId: string): string {
-  return `${toolCallId}.sign-in`
 }
