@@ -57,9 +57,8 @@ import {
 } from './approval-requests.ts'
 import { recordOutcome } from './approved-call.ts'
 import { offerOf } from './browser-tool.ts'
-import type { CallHost, CallKinds } from './call-kind.ts'
+import type { CallHost, TermsOptions } from './call-kind.ts'
 import { CallRunner } from './call-runner.ts'
-import type { TermsOptions } from './call-terms.ts'
 import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
 import { pauseForFollowUp, readFollowUp, requestFollowUp } from './follow-ups.ts'
 import { findNestedAgent, nestAgent } from './nested-agent.ts'
@@ -72,7 +71,6 @@ import { ToolErrors } from './run-call.ts'
 
 interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
-  readonly kinds: CallKinds
   /** Whether the model may read the message of an error that a tool threw. */
   readonly exposeErrors: boolean
   /** The agent that the runner runs. A call under any other root is part of a workflow. */

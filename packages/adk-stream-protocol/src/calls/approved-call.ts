@@ -26,7 +26,7 @@ import { resolveVerdict, toPolicyCall } from '../approvals/policy.ts'
 import { CONFIRMATION_TOOL, readReportedFailure } from '../protocol/message.ts'
 import type { Preview } from '../protocol/preview.ts'
 import { callInTime } from '../shared/async.ts'
-import type { TermsOptions } from './call-terms.ts'
+import type { TermsOptions } from './call-kind.ts'
 import { readFollowUp } from './follow-ups.ts'
 import type { CallOutcome } from './run-call.ts'
 

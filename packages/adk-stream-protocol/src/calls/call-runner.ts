@@ -31,7 +31,6 @@ import { findFollowUp, pauseForFollowUp, storeFollowUpEnding } from './follow-up
 import type { CallEffect, CallEvent } from './next-call.ts'
 import { nextCall } from './next-call.ts'
 import { cancelIfOutdated } from './outdated-calls.ts'
-import { toAnswerOutcome } from './question-terms.ts'
 import type { CallOutcome, ToolErrors } from './run-call.ts'
 import { runCall } from './run-call.ts'
 import type { RunState } from './run-state.ts'
@@ -178,7 +177,7 @@ export class CallRunner {
     const toolCallId = toolContext.functionCallId ?? ''
     this.#confirm(toolContext, claimed)
     run.decided.set(toolCallId, toApprovedNote(claimed))
-    const answer = toAnswerOutcome(claimed)
+    const answer = this.#kinds.toAnswerOutcome(claimed)
     if (answer || getEditedArgs(claimed)) {
       const outcome = answer ? this.#finish(claimed, answer) : this.#run(claimed, call)
       return takeResponse(run, toolCallId, await this.#orMarkLost(outcome, run))

@@ -11,33 +11,19 @@ import { chatOf } from '../agent/tool-call.ts'
 import type { ApprovalTerms, ToolClaims } from '../approvals/approval.ts'
 import { readAnnotations } from '../approvals/approval.ts'
 import { isCompletable } from '../approvals/deciders.ts'
-import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { fitsSchema } from './arguments-schema.ts'
-import { isInputTool, readInputRequest, toInputTerms } from './question-terms.ts'
+import type { CallCheck, TermsOptions } from './call-kind.ts'
 import { isRecord } from '../protocol/guards.ts'
-
-export interface TermsOptions {
-  /** Which calls need approval, and on which terms, in addition to what the tools require. */
-  readonly policy: ApprovalPolicy
-  /** How long people may take if the policy does not say, in ms. */
-  readonly deadlineMs: number | undefined
-  /** Receives the error of a policy that throws or returns an invalid verdict. */
-  readonly onError: (error: unknown) => void
-}
 
 /** A confirmation that a tool requests itself, with `toolContext.requestConfirmation()`. */
 export interface ToolQuestion {
   readonly hint: string
   readonly payload?: unknown
+  /** Whether one person answers it, however many people the policy names. */
+  readonly isAnsweredByOne?: true
 }
-
-/** The verdict on a call before it runs. */
-export type CallCheck =
-  | { readonly verdict: 'run' }
-  | { readonly verdict: 'ask'; readonly terms: ResolvedTerms }
-  /** The call gets this response and does not run: its need for approval is unknown, or the person denied it before. */
-  | { readonly verdict: 'refuse'; readonly response: { readonly error: string } }
 
 /**
  * Returns whether a call runs, needs approval first, or is refused. The policy takes precedence over the tool. `session` is the session of
@@ -49,7 +35,8 @@ export async function checkCall(
   session: Session = call.toolContext.invocationContext.session,
 ): Promise<CallCheck> {
   const { tool, toolArgs, toolContext } = call
-  if (isInputTool(tool)) return checkInput(call, options)
+  const own = options.kinds.check(call, options)
+  if (own) return own
   let failure: unknown
   const required = async (): Promise<boolean> => {
     try {
@@ -65,17 +52,6 @@ export async function checkCall(
   return repeatsDenied(session.events, { name: tool.name, args: toolArgs })
     ? { verdict: 'refuse', response: DENIED_BEFORE }
     : { verdict: 'ask', terms }
-}
-
-/** Returns the terms of a question to a person, or what is wrong with it. */
-async function checkInput(call: ToolCall, options: TermsOptions): Promise<CallCheck> {
-  const request = readInputRequest(call.toolArgs)
-  if ('fault' in request)
-    return { verdict: 'refuse', response: { error: `Not asked: ${request.fault}` } }
-  const terms = await resolveQuestionTerms(call, { hint: request.message }, options)
-  return terms
-    ? { verdict: 'ask', terms: toInputTerms(terms, request) }
-    : { verdict: 'refuse', response: UNDETERMINED }
 }
 
 /** Describes invalid arguments to the model, so that it can correct them. Other errors are only logged. */
@@ -118,6 +94,7 @@ async function resolve(
     deadlineMs,
     hint,
     payload,
+    isAnsweredByOne,
     ...defaults
   }: TermsOptions & Partial<ToolQuestion> & { readonly required: () => boolean | Promise<boolean> },
 ): Promise<ResolvedTerms | undefined> {
@@ -132,8 +109,8 @@ async function resolve(
       ...(payload !== undefined && { payload }),
     },
   )
-  // The terms stay: other ones would let fewer people approve than the policy wants. One person answers a question.
-  if (terms && !isInputTool(tool) && !isCompletable(terms.chain))
+  // The terms stay: other ones would let fewer people approve than the policy wants.
+  if (terms && !isAnsweredByOne && !isCompletable(terms.chain))
     defaults.onError(new NeverApprovedError(tool.name))
   return terms && (fitsSchema(tool, toolArgs) ? { ...terms, fitsSchema: true } : terms)
 }

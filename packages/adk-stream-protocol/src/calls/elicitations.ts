@@ -16,8 +16,8 @@ import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
 import type { CallHost, CallKind } from './call-kind.ts'
 import { resolveQuestionTerms, readToolClaims } from './call-terms.ts'
-import type { ElicitationRequest } from './question-terms.ts'
-import { ELICITATION_CALL, readElicitation } from './question-terms.ts'
+import type { ElicitationRequest } from './elicitation-request.ts'
+import { ELICITATION_CALL, readElicitation } from './elicitation-request.ts'
 import type { RootRun, RunState } from './run-state.ts'
 import { createNote, findRoot } from './run-state.ts'
 
@@ -27,6 +27,10 @@ export function createElicitationKind(isEnabled: boolean): CallKind {
     name: 'elicitation',
     asks: 'during-call',
     isEnabled,
+    // The person answers the server, on the terms of the server.
+    hasPolicy: false,
+    // A person who is asked to open a URL answers nothing.
+    answer: { isResult: false, toSchema: ({ schema }) => schema },
     ...(isEnabled && {
       prepare: (call, { run, host }) => {
         if (run) allowElicitation(call, run, { owner: kind, host })

@@ -11,7 +11,7 @@ import { isRefusal } from '../approvals/approval.ts'
 import type { DecidedCall } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
-import type { CallCheck } from './call-terms.ts'
+import type { CallCheck } from './call-kind.ts'
 import type { Pause } from './run-state.ts'
 
 /**

@@ -36,23 +36,28 @@ interface SignedIn {
 
 /** Creates the kind of calls that wait for a sign-in. Without a source of credentials, no call can ask for one. */
 export function createSignInKind(source: CredentialSource | undefined): CallKind {
-  return source
-    ? new SignInCalls(source)
-    : { name: SIGN_IN, asks: 'before-call', isEnabled: false, followUp: FOLLOW_UP }
+  return source ? new SignInCalls(source) : { ...SIGN_IN_TERMS, isEnabled: false }
 }
 
 const SIGN_IN = 'sign-in'
-const FOLLOW_UP = { answered: { status: 'signed-in' } } as const
+
+const SIGN_IN_TERMS = {
+  name: SIGN_IN,
+  asks: 'before-call',
+  hasPolicy: true,
+  followUp: { answered: { status: 'signed-in' } },
+} as const
 
 /**
  * Gives tools the credentials of the person who owns the chat, in memory only. A call whose person has to sign in first
  * waits for it like a call that waits for an approval.
  */
 class SignInCalls implements CallKind {
-  readonly name = SIGN_IN
-  readonly asks = 'before-call'
+  readonly name = SIGN_IN_TERMS.name
+  readonly asks = SIGN_IN_TERMS.asks
   readonly isEnabled = true
-  readonly followUp = FOLLOW_UP
+  readonly hasPolicy = SIGN_IN_TERMS.hasPolicy
+  readonly followUp = SIGN_IN_TERMS.followUp
   readonly #source: CredentialSource
   // By the actions of the call, which a copy of its context shares.
   readonly #waiting = new WeakMap<Context['actions'], SignInTerms>()

@@ -23,7 +23,7 @@ import { TurnTaking } from './turn-taking.ts'
 import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
 /** What the conversations with one agent share. There may be thousands of idle ones, so nothing here belongs to a single chat. */
-export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'kinds' | 'terms' | 'onError'> {
+export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
   readonly agent: BaseAgent
   /** Responds for tools that throw. */
   readonly errors: ToolErrors
@@ -184,7 +184,7 @@ export class LiveParts {
 
   #createCalls(): LiveCalls {
     const { host, chat } = this.#options
-    const { agent, onError, errors, hostPlugins, ledger, kinds, terms, browserCalls } = host
+    const { agent, onError, errors, hostPlugins, ledger, terms, browserCalls } = host
     const tools = { agent, onError, hostPlugins, errors }
     const { messages, input, session, snapshots } = this
     return new LiveCalls({
@@ -199,7 +199,7 @@ export class LiveParts {
         drop: (toolCallId) => browserCalls.drop(chat, [toolCallId]),
       },
       cancelRemoteTasks: (calls) => host.cancelRemoteTasks(chat, calls),
-      kinds,
+      kinds: terms.kinds,
       runTool: (call, record, outer) =>
         runLiveCall(call, { ...tools, prepare: (ready) => host.prepareCall(ready, outer) }, record),
       isOpen: () => this.#links.isOpen,

@@ -23,7 +23,6 @@ import {
   requestFollowUp,
   storeFollowUpEnding,
 } from '../calls/follow-ups.ts'
-import { toAnswerOutcome } from '../calls/question-terms.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { LiveElicitation } from '../calls/run-state.ts'
 import { RunState } from '../calls/run-state.ts'
@@ -88,7 +87,7 @@ interface Ran {
 
 /** Runs the tool of a call, or takes the answer of a person in its place, and records the outcome of an approved call. */
 async function runAndRecord(
-  { runTool, terms, ledger }: LiveSession,
+  { runTool, terms, ledger, kinds }: LiveSession,
   call: OpenCall,
   { approval, approved, outer }: ApprovedRun,
 ): Promise<Ran> {
@@ -98,7 +97,7 @@ async function runAndRecord(
     asked = readFollowUp(made.result)
     if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
   }
-  const answered = approval && toAnswerOutcome(approval)
+  const answered = approval && kinds.toAnswerOutcome(approval)
   if (answered) await record(answered)
   const edited = approved && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
   const outcome = answered ?? (await runTool(edited ?? withEdits(call, approval), record, outer))

@@ -3,6 +3,7 @@ import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { CallKinds } from '../calls/call-kind.ts'
 import { createElicitationKind } from '../calls/elicitations.ts'
+import { INPUT_KIND } from '../calls/input-kind.ts'
 import { createSignInKind } from '../calls/sign-in-calls.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
@@ -48,6 +49,7 @@ export async function openBackend(
     onError,
   })
   const kinds = new CallKinds([
+    INPUT_KIND,
     createSignInKind(signIns),
     createElicitationKind(settings.elicitation),
   ])
@@ -71,7 +73,7 @@ export async function openBackend(
     browserTools: listBrowserTools(roots.values()),
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
     mayEdit: createEditCheck(policy, onError),
-    refresh: createRefresh(policy, onError),
+    refresh: createRefresh(policy, kinds, onError),
     checkPreview: createPreviewCheck(policy, onError),
     signIns,
     appName,

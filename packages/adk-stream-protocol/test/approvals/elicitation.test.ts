@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 import { CallClock } from '../../src/agent/adk-workarounds/mcp-sessions.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { readElicitation } from '../../src/calls/question-terms.ts'
+import { readElicitation } from '../../src/calls/elicitation-request.ts'
 import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'

@@ -97,7 +97,7 @@ export function createConversationStarter(
     return {
       errors,
       hostPlugins,
-      terms,
+      terms: { ...terms, kinds },
       runConfig,
       browserCalls,
       agent,
@@ -107,7 +107,6 @@ export function createConversationStarter(
       hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),
       ledger,
-      kinds,
       cancelRemoteTasks: (chat, calls) => host.cancelRemoteTasks(chat, calls),
       openTurn: ({ principalId, chatId }, messageId, stream) =>
         turnService.streamLive({ principalId, chatId }, messageId, { ...stream, graceMs }),

@@ -8,7 +8,8 @@ import { type Decider } from '../../../src/approvals/deciders.ts'
 import type { Call } from '../../../src/approvals/digest.ts'
 import type { Ledger, LedgerOptions } from '../../../src/approvals/ledger.ts'
 import { argsToRun, type Decision } from '../../../src/approvals/next-approval.ts'
-import { toInputTerms } from '../../../src/calls/question-terms.ts'
+import { CallKinds } from '../../../src/calls/call-kind.ts'
+import { INPUT_KIND, toInputTerms } from '../../../src/calls/input-kind.ts'
 import { settleQuestions } from '../../../src/server/chats/turns/question-answers.ts'
 import {
   DEADLINE_MS,
@@ -287,7 +288,7 @@ export class LedgerSimulation {
   async #report(index: number, ledger: Ledger): Promise<void> {
     const { chat, toolCallId: id, toolName: name } = this.callOf(index)
     const content = { role: 'user', parts: [{ functionResponse: { id, name } }] }
-    await settleQuestions(ledger, chat, content)
+    await settleQuestions({ ledger, kinds: new CallKinds([INPUT_KIND]) }, chat, content)
   }
 
   async #runClaimed(

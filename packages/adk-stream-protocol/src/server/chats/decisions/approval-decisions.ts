@@ -25,7 +25,7 @@ import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { LiveRuns } from '../live-runs.ts'
 import { cancelIfLost } from '../recovery/lost-questions.ts'
-import { isInputQuestion, toAnswer } from '../turns/question-answers.ts'
+import { toAnswer } from '../turns/question-answers.ts'
 import type { DecidedTurns } from './decided-turns.ts'
 import {
   type RecordedDecision,
@@ -90,7 +90,7 @@ export class ApprovalDecisions {
   async findQuestion(chat: ChatRef, toolCallId: string): Promise<Approval | undefined> {
     const backend = await this.#options.backend.get()
     const found = await backend.ledger.findByCall(toAppChat(backend, chat), toolCallId)
-    return found && isQuestion(backend, found) ? found : undefined
+    return found && backend.kinds.of(found).answer ? found : undefined
   }
 
   /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */
@@ -158,7 +158,7 @@ export class ApprovalDecisions {
       const kept = new Set(recorded.map(({ decision }) => decision))
       const refused = decisions.filter((decision) => !kept.has(decision))
       for (const decision of refused)
-        await noteRefused(backend.ledger, { ...given, decision }, { principal, error })
+        await noteRefused(backend, { ...given, decision }, { principal, error })
       throw addTakenCount(error, taken.length, decisions.length)
     }
     for (const { decision, result } of entries)
@@ -182,9 +182,9 @@ export class ApprovalDecisions {
         const recorded = await this.#record(backend, principal, given)
         this.#resume(recorded)
         if (isRefusedDecision(recorded.result))
-          await noteRefused(backend.ledger, given, { principal, error: toError(recorded.result) })
+          await noteRefused(backend, given, { principal, error: toError(recorded.result) })
       } catch (error) {
-        await noteRefused(backend.ledger, given, { principal, error })
+        await noteRefused(backend, given, { principal, error })
         throw error
       }
       await setImmediate()
@@ -264,15 +264,8 @@ export class ApprovalDecisions {
     const { id: approvalId, toolCallId, toolName, messageId, state } = found
     const waits = state.name === 'requested'
     const by = isOwn ? 'approval' : 'call'
-    return {
-      by,
-      approvalId,
-      toolCallId,
-      toolName,
-      messageId,
-      waits,
-      isQuestion: isQuestion(backend, found),
-    }
+    const isQuestion = backend.kinds.of(found).answer !== undefined
+    return { by, approvalId, toolCallId, toolName, messageId, waits, isQuestion }
   }
 
   async #reportRepeated({ ledger }: Backend, approvalId: string): Promise<void> {
@@ -345,10 +338,6 @@ export class ApprovalDecisions {
     }
     return { result: await ledger.decide(approval.id, decision, approval), continues: false }
   }
-}
-
-function isQuestion({ kinds }: Backend, approval: Approval): boolean {
-  return isInputQuestion(approval) || kinds.isAskedDuringCall(approval)
 }
 
 const NOTHING_WAITS =
@@ -439,7 +428,7 @@ function isRefusedDecision(result: Approval | Refusal): result is Refusal {
 
 /** AP1043: records that a decision was refused, so that it does not count when the client sends it again with a later message. */
 async function noteRefused(
-  ledger: Ledger,
+  { ledger, kinds }: Backend,
   given: GivenDecision,
   { principal, error }: { readonly principal: Principal; readonly error: unknown },
 ): Promise<void> {
@@ -449,7 +438,8 @@ async function noteRefused(
   const approval = await findGiven(ledger, given, by)
   if (approval?.state.name !== 'requested' || approval.refusedInChat) return
   // A decision that a client keeps has no answer to a question, and is refused again.
-  if (!isInputQuestion(approval)) await ledger.refuseDecision(approval.id, { by, code: error.code })
+  if (!kinds.isAnswerResult(approval))
+    await ledger.refuseDecision(approval.id, { by, code: error.code })
 }
 
 /** Returns the approval that a decision is about, if the person may see it and it belongs to the chat of the decision. */

@@ -11,6 +11,7 @@ import type { PreviewResult } from '../../../approvals/policy-previews.ts'
 import type { ApprovalPolicy } from '../../../approvals/policy.ts'
 import { resolvePolicy, resolveVerdict, toPolicyCall } from '../../../approvals/policy.ts'
 import { readArgumentsSchema } from '../../../calls/arguments-schema.ts'
+import type { CallKinds } from '../../../calls/call-kind.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ShownPreview } from '../../../protocol/preview.ts'
 import type { DecisionResponse } from '../../../protocol/read-responses.ts'
@@ -32,7 +33,7 @@ export function checkPayload(
  * person may not approve the edited call alone.
  */
 export async function checkApproved(
-  { findTool, mayEdit }: EditChecks,
+  { findTool, mayEdit, kinds }: EditChecks,
   approval: Approval,
   { sent, by, limits }: ApprovedBy,
 ): Promise<Refusal | undefined> {
@@ -45,7 +46,7 @@ export async function checkApproved(
     const isAlone = isDecidedAloneBy(approval.terms, by)
     if (isAlone && !(await mayEdit(approval, { args, by }))) return { refused: 'not-editable' }
   }
-  checkAnswer(approval, payload)
+  checkAnswer(kinds, approval, payload)
   return undefined
 }
 
@@ -53,6 +54,7 @@ interface EditChecks {
   /** Finds a tool of the agent of a chat by its name. */
   readonly findTool: (chat: AppChatRef, toolName: string) => Promise<BaseTool | undefined>
   readonly mayEdit: MayEdit
+  readonly kinds: CallKinds
 }
 
 interface ApprovedBy {
@@ -104,12 +106,10 @@ function badEdit(message: string): ProtocolError {
   return new ProtocolError('bad-request', { message })
 }
 
-/** Throws if the answer to a question does not fit its schema (AP421). Does nothing for an approval. */
-function checkAnswer({ terms }: Approval, answer: unknown): void {
-  const { kind, schema = {} } = terms
-  if (kind === undefined || kind === 'sign-in') return
-  // A person who is asked to open a URL answers nothing.
-  if (kind === 'elicitation' && terms.schema === undefined) return
+/** Throws if the answer to a question does not fit its schema (AP421). Does nothing if none was asked for. */
+function checkAnswer(kinds: CallKinds, approval: Approval, answer: unknown): void {
+  const schema = kinds.of(approval).answer?.toSchema(approval.terms)
+  if (!schema) return
   const fault =
     answer === undefined
       ? 'The answer is missing: send it as `payload`.'
@@ -167,12 +167,12 @@ export type RefreshApproval = (approval: Approval, reader: string) => Promise<Cu
  */
 export function createRefresh(
   policy: ApprovalPolicy,
+  kinds: CallKinds,
   onError: (error: unknown) => void,
 ): RefreshApproval {
   return async (approval, reader) => {
     const { chat, toolName, args, terms } = approval
-    // The policy does not apply to questions of MCP servers.
-    if (approval.state.name !== 'requested' || terms.kind === 'elicitation')
+    if (approval.state.name !== 'requested' || !kinds.of(approval).hasPolicy)
       return { approval, preview: { state: 'none' } }
     const call = { chat, toolName, args, claims: terms.claims }
     // A tool that requested the approval itself keeps its hint.

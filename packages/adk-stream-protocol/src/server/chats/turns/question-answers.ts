@@ -7,11 +7,7 @@ import type { Ledger } from '../../../approvals/ledger.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import type { DecisionResponse, OutputResponse } from '../../../protocol/read-responses.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
-
-/** Whether the answer to an entry of the ledger is the result of its call, so that no tool runs. */
-export function isInputQuestion({ terms }: Approval): boolean {
-  return terms.kind === 'input'
-}
+import type { Backend } from '../backend.ts'
 
 /** Returns the response of a question for the model. Returns undefined while it is open. */
 export function readAnswer(approval: Approval): Record<string, unknown> | undefined {
@@ -42,14 +38,14 @@ export interface SettledQuestions {
  * reported again: the ledger still has it.
  */
 export async function settleQuestions(
-  ledger: Ledger,
+  { ledger, kinds }: Pick<Backend, 'ledger' | 'kinds'>,
   chat: AppChatRef,
   { parts = [] }: Content,
 ): Promise<SettledQuestions | undefined> {
   const decided: DecidedNote[] = []
   for (const { functionResponse } of parts) {
     const approval = await ledger.findByCall(chat, functionResponse?.id ?? '')
-    if (!approval || !isInputQuestion(approval)) continue
+    if (!approval || !kinds.isAnswerResult(approval)) continue
     const note = describeEnding(await settle(ledger, approval))?.note
     if (note) decided.push(note)
   }

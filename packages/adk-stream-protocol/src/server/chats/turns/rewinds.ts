@@ -77,7 +77,7 @@ export async function prepareRewind(
 
 /** Whether a call of the part to remove has run, or may still run. */
 async function hasActed(
-  { sessions, ledger }: Backend,
+  { sessions, ledger, kinds }: Backend,
   chat: AppChatRef,
   userMessageId: string,
 ): Promise<boolean> {
@@ -85,7 +85,7 @@ async function hasActed(
   for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
     const approval = await ledger.get(id)
     // The answer to a question has no effect outside the conversation.
-    if (approval?.terms.kind === 'input') continue
+    if (approval && kinds.isAnswerResult(approval)) continue
     const state = approval?.state.name ?? end
     if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true
   }

@@ -15,7 +15,7 @@ import { ProtocolError } from '../../../protocol/errors.ts'
 import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from '../backend.ts'
-import { isInputQuestion, readAnswer, settleQuestions } from './question-answers.ts'
+import { readAnswer, settleQuestions } from './question-answers.ts'
 import type { Deferred } from '../../../shared/async.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
 import type { Turn } from '../../../turns/turn.ts'
@@ -156,16 +156,17 @@ interface NextResponses extends ResponsesInTurn {
 }
 
 async function prepareRun(
-  { host, ledger, browserCalls }: Backend,
+  backend: Backend,
   messageId: string,
   { chat, responses, options, content, ids }: NextResponses,
 ): Promise<PreparedRun> {
+  const { host, ledger, browserCalls } = backend
   const { outputs, completion } = responses
   if (completion && ids.includes(completion.toolCallId)) {
     const noted = await host.toCompletion(chat, content)
     return { resumed: { ...noted, onStored: completion.onStored } }
   }
-  const settled = await settleQuestions(ledger, chat, content)
+  const settled = await settleQuestions(backend, chat, content)
   let isStored = false
   const onStored = (): void => {
     isStored = true
@@ -247,7 +248,7 @@ async function collectResponses(
     if (completion?.toolCallId === id && !completed)
       results.push({ id, name, response: toCompletion(completion.result) })
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
-    if (approval && !isOwnQuestion(approval, call)) {
+    if (approval && !isOwnQuestion(backend, approval, call)) {
       approvals.push(approval)
       continue
     }
@@ -275,8 +276,8 @@ async function readOutput(
 }
 
 /** Whether an approval is a question of the agent of the chat. An agent inside takes the answer itself, when its call resumes. */
-function isOwnQuestion(approval: Approval, { madeBy }: Call): boolean {
-  return isInputQuestion(approval) && madeBy === undefined
+function isOwnQuestion({ kinds }: Backend, approval: Approval, { madeBy }: Call): boolean {
+  return kinds.isAnswerResult(approval) && madeBy === undefined
 }
 
 function toCompletion(result: OutputResponse['result']): Record<string, unknown> {
