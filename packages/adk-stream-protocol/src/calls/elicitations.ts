@@ -93,12 +93,10 @@ async function elicitNext(
   params: ElicitRequest['params'],
   signal: AbortSignal,
 ): Promise<ElicitResult | ElicitFault> {
-  const { elicitations, live } = asking.root.run
-  const ended = live ? AbortSignal.any([signal, live.elicitation.signal]) : signal
-  const asked = elicitations.last.then(() =>
-    ended.aborted ? CANCEL : elicit(asking, params, ended),
-  )
-  elicitations.last = asked.catch(() => undefined)
+  const { questions, live } = asking.root.run
+  const ended = live ? AbortSignal.any([signal, live.questions.signal]) : signal
+  const asked = questions.last.then(() => (ended.aborted ? CANCEL : elicit(asking, params, ended)))
+  questions.last = asked.catch(() => undefined)
   return asked
 }
 
@@ -116,7 +114,7 @@ async function elicit(
   if (!question)
     return { fault: 'Nobody was asked: too many questions wait for an answer. Ask later.' }
   try {
-    const { elicitation: live } = asking.root.run.live ?? {}
+    const { questions: live } = asking.root.run.live ?? {}
     await show(asking, { elicited: [toElicited(asking, question)] })
     live?.onStateChange('asked')
     const ended = await untilEnded(asking, question, signal)
@@ -207,7 +205,7 @@ const CANCEL: ElicitResult = { action: 'cancel' }
 async function show({ root }: AskingCall, notes: EventNotes): Promise<void> {
   const { run, session, sessions } = root
   const event = createNote(root, notes)
-  if (run.live) return run.live.elicitation.show(event)
+  if (run.live) return run.live.questions.show(event)
   await sessions?.appendEvent({ session, event })
   run.show(event)
 }

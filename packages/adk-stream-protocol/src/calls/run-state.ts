@@ -72,12 +72,12 @@ interface LiveCallRun {
   readonly onAsk: (toolCallId: string) => void
   /** Asks a person for something that the approved call needs while it runs. */
   readonly askFollowUp: (call: ToolCall, approval: Approval) => Promise<Record<string, unknown>>
-  /** How MCP servers ask during the call. */
-  readonly elicitation: LiveElicitation
+  /** How the call asks while it runs. */
+  readonly questions: LiveQuestions
 }
 
-/** How a question of an MCP server is shown in a live session. */
-export interface LiveElicitation {
+/** How a call of a live session asks while it runs. */
+export interface LiveQuestions {
   /** Aborted when the session ends, or the model cancels the call. */
   readonly signal: AbortSignal
   /** Stores an event of the question in the session of the chat, and streams it. */
@@ -85,11 +85,11 @@ export interface LiveElicitation {
   /** Called when a person is asked, and before the end of the question is shown. */
   readonly onStateChange: (state: 'asked' | 'ended') => void
   /** The questions of the session. A person is asked one at a time. */
-  readonly queue: ElicitationQueue
+  readonly queue: QuestionQueue
 }
 
-/** The last question of MCP servers. Resolves when it has ended. */
-export interface ElicitationQueue {
+/** The last question of running calls. Resolves when it has ended. */
+export interface QuestionQueue {
   last: Promise<unknown>
 }
 
@@ -126,8 +126,8 @@ export class RunState {
   readonly nested: NestedRun | undefined
   /** Set for a call of a live session. */
   readonly live: LiveCallRun | undefined
-  /** The questions of MCP servers in this run. A person is asked one at a time. */
-  readonly elicitations: ElicitationQueue
+  /** The questions that calls of this run ask while they run. A person is asked one at a time. */
+  readonly questions: QuestionQueue
   /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
   /** Called when an event must be shown before ADK yields its next one. */
@@ -145,7 +145,7 @@ export class RunState {
     this.cause = cause
     this.nested = nested
     this.live = live
-    this.elicitations = live?.elicitation.queue ?? { last: Promise.resolve() }
+    this.questions = live?.questions.queue ?? { last: Promise.resolve() }
   }
 
   /** This run and all runs inside it. */

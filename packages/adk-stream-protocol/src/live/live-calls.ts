@@ -57,8 +57,8 @@ export class LiveCalls {
       if (call) call.shownAt = state === 'waiting' ? performance.now() : undefined
       options.onStateChange(toolCallId, state)
     }
-    const elicitations = { last: Promise.resolve() }
-    this.#live = { ...options, calls: this, elicitations, onStateChange }
+    const questions = { last: Promise.resolve() }
+    this.#live = { ...options, calls: this, questions, onStateChange }
   }
 
   /** Whether an approval was requested for an open call. */
@@ -243,7 +243,7 @@ export class LiveCalls {
    */
   park(): boolean {
     const calls = [...this.#open.values()].filter(
-      (call) => (wasAsked(call) || call.isEliciting) && !call.parking && !call.state.isCancelled,
+      (call) => (wasAsked(call) || call.asksDuringRun) && !call.parking && !call.state.isCancelled,
     )
     for (const call of calls) {
       const response = toParkedResponse(!isAsking(call))

@@ -11,7 +11,7 @@ import { makeStorable } from '../calls/approval-events.ts'
 import type { CallKinds, TermsOptions } from '../calls/call-kind.ts'
 import type { CallEvent, CallState } from '../calls/next-call.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
-import type { ElicitationQueue, Pause, RunState } from '../calls/run-state.ts'
+import type { Pause, QuestionQueue, RunState } from '../calls/run-state.ts'
 import type { RecordOutcome } from '../gemini-live/live-agent.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { LiveInput } from './live-input.ts'
@@ -47,11 +47,11 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   isBrowserCall: boolean
   /** Whether the result contains the text of an error, which clients must not see. */
   hidesError: boolean
-  /** Whether its MCP server waits for the answer of a person. */
-  isEliciting: boolean
+  /** Whether it runs, and waits for the answer of a person to go on. */
+  asksDuringRun: boolean
   /** Why the agent that the call runs cannot continue here. */
   loss?: Error | undefined
-  /** Aborted when nothing waits for the call any more. Ends the questions of its MCP server. */
+  /** Aborted when nothing waits for the call any more. Ends its questions. */
   readonly unwanted: AbortController
 }
 
@@ -94,8 +94,8 @@ export interface LiveCallsOptions {
 /** The live session that calls are part of. */
 export interface LiveSession extends LiveCallsOptions {
   readonly calls: Calls
-  /** The questions of MCP servers. */
-  readonly elicitations: ElicitationQueue
+  /** The questions that calls ask while they run. */
+  readonly questions: QuestionQueue
 }
 
 /** The calls of a live run, as the work on one of them sees them. */
@@ -121,7 +121,7 @@ export function createOpenCall(toolCall: ToolCall, isParked: boolean): OpenCall 
     isBrowserCall: false,
     hidesError: false,
     ...(isParked && { parking: 'known' }),
-    isEliciting: false,
+    asksDuringRun: false,
     unwanted: new AbortController(),
   }
 }
@@ -259,9 +259,9 @@ export function wasAsked({ approvalId, inside }: OpenCall): boolean {
 }
 
 /** Whether a call waits for a decision. */
-export function isAsking({ state, isEliciting }: OpenCall): boolean {
+export function isAsking({ state, asksDuringRun }: OpenCall): boolean {
   return (
-    isEliciting || state.name === 'asked' || state.name === 'deciding' || state.name === 'paused'
+    asksDuringRun || state.name === 'asked' || state.name === 'deciding' || state.name === 'paused'
   )
 }
 

@@ -24,7 +24,7 @@ import {
   storeFollowUpEnding,
 } from '../calls/follow-ups.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
-import type { LiveElicitation } from '../calls/run-state.ts'
+import type { LiveQuestions } from '../calls/run-state.ts'
 import { RunState } from '../calls/run-state.ts'
 import type { LiveSession, OpenCall } from './open-call.ts'
 import {
@@ -208,23 +208,23 @@ function createRun(live: LiveSession, call: OpenCall): RunState {
     store: (event) => writeEventInside(live, call.id, event),
     onAsk: (toolCallId) => addInside(live, call, toolCallId),
     askFollowUp: (toolCall, approval) => askFollowUp(live, call, { toolCall, approval }),
-    elicitation: createElicitation(live, call),
+    questions: createQuestions(live, call),
   })
 }
 
-/** Lets the MCP server of a call ask a person. The message pauses meanwhile, as for any other question. */
-function createElicitation(live: LiveSession, call: OpenCall): LiveElicitation {
+/** Lets a call ask a person while it runs. The message pauses then, as for any other question. */
+function createQuestions(live: LiveSession, call: OpenCall): LiveQuestions {
   const { messages, onStateChange } = live
   return {
     // Node.js creates the signal when it is read first. Most calls ask nothing.
     get signal() {
       return call.unwanted.signal
     },
-    queue: live.elicitations,
+    queue: live.questions,
     show: (event) => writeEvent(live, call.id, event),
     onStateChange: (state) => {
       if (live.calls.isClosed) return
-      call.isEliciting = state === 'asked'
+      call.asksDuringRun = state === 'asked'
       if (state === 'asked') sendPending(live, call)
       else messages.resume(call.id)
       onStateChange(call.id, state === 'asked' ? 'asking' : 'running')
