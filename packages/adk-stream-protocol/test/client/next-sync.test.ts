@@ -843,6 +843,22 @@ describe('positions', () => {
     expect(types).toEqual(['load', 'load'])
   })
 
+  test('[CL1210] a page that becomes idle while it loads what was reported does not load again', () => {
+    const messages = [USER, assistant('m2')]
+    const loaded = { messages, running: false, position: '2.f' }
+    const { types } = run(
+      [
+        [startOf('m2'), BUSY],
+        [readFrom('0.d', '2.f'), { ...BUSY, messages }],
+        [stored('2.f'), { messages }],
+        [IDLE, { messages }],
+        [{ type: 'loaded', loaded }, { messages }],
+      ],
+      FOLLOWING,
+    )
+    expect(types.filter((type) => type === 'load')).toEqual(['load'])
+  })
+
   test('[CL1210] nothing is loaded while a turn is shown, and then once', () => {
     const { types } = run(
       [

@@ -28,12 +28,18 @@ export function onFeedEvent(state: AttachedSync, chat: ChatView, event: WatchEve
       return event.state === 'requested' ? [state, []] : requestCatchUp(state, chat)
     case 'turn': {
       if (state.shown.messageIds.has(event.messageId)) return [state, []]
-      const news = { ...state.news, turn: event.turn }
-      return catchUpIfBehind({ ...state, news }, chat)
+      return onNews(state, chat, { turn: event.turn })
     }
     case 'stored':
-      return catchUpIfBehind({ ...state, news: { ...state.news, position: event.position } }, chat)
+      return onNews(state, chat, { position: event.position })
   }
+}
+
+function onNews(state: AttachedSync, chat: ChatView, news: AttachedSync['news']): Step {
+  const next = { ...state, news: { ...state.news, ...news } }
+  // A catch-up in progress may have loaded the messages before.
+  if (isBehind(next) && state.catchUp.state !== 'current') return requestCatchUp(next, chat)
+  return catchUpIfBehind(next, chat)
 }
 
 /** Whether something is stored, or a turn is running, that the page does not show. */
@@ -42,9 +48,12 @@ function isBehind({ catchUp, news = {}, base, stream }: AttachedSync): boolean {
   return catchUp.isDue || position !== base?.position || turn !== stream.read?.turn
 }
 
-/** Catches up if the page is behind the server. What the chat is doing may take it there: the end of it is an event too. */
+/**
+ * Catches up if the page is behind the server. What the chat is doing, or a catch-up in progress, may take it there: the end of it is an
+ * event too.
+ */
 export function catchUpIfBehind(state: AttachedSync, chat: ChatView): AttachedStep {
-  const isWaiting = state.catchUp.state === 'current' && isOccupied(state, chat)
+  const isWaiting = state.catchUp.state !== 'current' || isOccupied(state, chat)
   return isBehind(state) && !isWaiting ? requestCatchUp(state, chat) : [state, []]
 }
 
