@@ -1,4 +1,4 @@
-import { afterAll, vi } from 'vitest'
+import { afterAll, afterEach, vi } from 'vitest'
 
 /** The global names that tests replace. */
 const GLOBALS = [
@@ -24,6 +24,12 @@ const SET_BY_LIBRARIES = ['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS', 'MIKRO_ORM_COL
 const globals: Record<string, unknown> = globalThis
 
 const before = snapshot()
+
+// A test that fails before it does so itself would make later tests fail.
+afterEach(() => {
+  vi.unstubAllGlobals()
+  vi.unstubAllEnvs()
+})
 
 /**
  * Fails the file that leaves a changed global, environment variable or process listener to the next file of its worker. The hook

@@ -3,15 +3,11 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import { act, render, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test, vi } from 'vitest'
 
-import { takeTurns } from '../../../../test/support/take-turns.ts'
 import type { AdkApi } from '../../src/client/index.ts'
 import { useAdkChat } from '../../src/react/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { TestBrowser, waysOfVersion } from './support/chat-page.tsx'
-
-/** Declares a test that is not about a transport. The versions of the AI SDK take turns. */
-const it = takeTurns({ group: process.env['AI_SDK'] === '6' ? 0 : 1, groups: 2 })
+import { TestBrowser, testedWays } from './support/chat-page.tsx'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
@@ -19,7 +15,7 @@ test('[RE19] the tests of components run with the version of the AI SDK that the
   expect(Object.is(Chat, Chat7)).toBe(process.env['AI_SDK'] === '7')
 })
 
-describe.each(waysOfVersion)('over %s', (way) => {
+describe.each(testedWays)('over %s', (way) => {
   test('[RE1][RE2] in StrictMode a message is sent once and its answer shown', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
@@ -302,22 +298,19 @@ describe.each(waysOfVersion)('over %s', (way) => {
   })
 })
 
-test.each(waysOfVersion)(
-  '[RE10] a failed answer is a problem with a way on, over %s',
-  async (way) => {
-    await using testBridge = await TestBridge.open()
-    await using browser = new TestBrowser(testBridge, way)
-    const page = browser.show({ api: browser.api })
-    page.say('[[fail 429 retry=0]]')
-    await screen.findByText('The model is busy')
-    expect(page.chat.problem).toMatchObject({ kind: 'rate-limited' })
-    const asked = testBridge.asked
-    await page.click('Try again')
-    await waitFor(() => expect(testBridge.asked).toBeGreaterThan(asked))
-  },
-)
+test.each(testedWays)('[RE10] a failed answer is a problem with a way on, over %s', async (way) => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, way)
+  const page = browser.show({ api: browser.api })
+  page.say('[[fail 429 retry=0]]')
+  await screen.findByText('The model is busy')
+  expect(page.chat.problem).toMatchObject({ kind: 'rate-limited' })
+  const asked = testBridge.asked
+  await page.click('Try again')
+  await waitFor(() => expect(testBridge.asked).toBeGreaterThan(asked))
+})
 
-test.each(waysOfVersion)(
+test.each(testedWays)(
   '[RE2] an api made anew at every rendering is the same one, over %s',
   async (way) => {
     await using testBridge = await TestBridge.open()
@@ -334,7 +327,7 @@ test.each(waysOfVersion)(
   },
 )
 
-it('[RE162] over the socket, a decision without a connection waits for it and does not claim to run', async () => {
+test('[RE162] over the socket, a decision without a connection waits for it and does not claim to run', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show()
@@ -353,7 +346,7 @@ it('[RE162] over the socket, a decision without a connection waits for it and do
   expect([...page.chat.unconfirmed]).toEqual([])
 })
 
-it.each([true, false])(
+test.each([true, false])(
   '[CL371] [RE378] a decision without a connection can be taken back and given again, hold %s',
   async (hold) => {
     await using testBridge = await TestBridge.open()
@@ -383,13 +376,14 @@ it.each([true, false])(
   },
 )
 
-it('[CL530] [RE162] over HTTP, a decision without a connection waits for it, is sent by itself, and counts once', async () => {
+test('[CL530] [RE162] over HTTP, a decision without a connection waits for it, is sent by itself, and counts once', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await screen.findByRole('button', { name: 'Approve' })
   await page.untilReady()
+  await browser.untilLoaded()
   browser.isOffline = true
   await page.click('Approve')
   await page.until('Your approval will be sent when the connection is back. Nothing has run yet.')
@@ -402,7 +396,7 @@ it('[CL530] [RE162] over HTTP, a decision without a connection waits for it, is 
   expect([...page.chat.unconfirmed]).toEqual([])
 })
 
-it('[CL530] over HTTP, a decision whose response was lost is sent again, and counts once', async () => {
+test('[CL530] over HTTP, a decision whose response was lost is sent again, and counts once', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
@@ -418,13 +412,14 @@ it('[CL530] over HTTP, a decision whose response was lost is sent again, and cou
   expect([page.chat.problem, page.chat.refusals.size]).toEqual([undefined, 0])
 })
 
-it('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be taken back and given again', async () => {
+test('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be taken back and given again', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await screen.findByRole('button', { name: 'Approve' })
   await page.untilReady()
+  await browser.untilLoaded()
   browser.isOffline = true
   vi.stubGlobal('navigator', { onLine: false })
   await page.click('Approve')
@@ -442,7 +437,7 @@ it('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be taken
   expect(screen.queryByText('Take back')).toBeNull()
 })
 
-it('[CL390] [RE390] a card stays in place while its reply is replayed', async () => {
+test('[CL390] [RE390] a card stays in place while its reply is replayed', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show({ api: browser.api })
@@ -458,7 +453,7 @@ it('[CL390] [RE390] a card stays in place while its reply is replayed', async ()
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test.each(waysOfVersion)(
+test.each(testedWays)(
   '[CL370] [RE377] over %s, a message that found no server is sent by itself when the server is back',
   async (way) => {
     await using testBridge = await TestBridge.open()
@@ -485,7 +480,7 @@ test.each(waysOfVersion)(
   },
 )
 
-it('[CL370] a decision outlives the attempts after which requests fail', async () => {
+test('[CL370] a decision outlives the attempts after which requests fail', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live', 'hanako', { attempts: 2 })
   const page = browser.show({ api: browser.api })
@@ -503,23 +498,20 @@ it('[CL370] a decision outlives the attempts after which requests fail', async (
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test.each(waysOfVersion)(
-  '[RE163] over %s, the card that waits shows the hint of now',
-  async (way) => {
-    await using testBridge = await TestBridge.open({
-      approvals: { process_payment: () => ({ hint: `Balance: ${testBridge.wallet.balance}.` }) },
-    })
-    await using browser = new TestBrowser(testBridge, way)
-    const page = browser.show({ api: browser.api })
-    page.say(`${callPayment(50, 'Alice')}${callPayment(60, 'Bob')}[[then]][[say Paid.]]`)
-    await page.until('Balance: 1000.')
-    await page.click('Approve')
-    await page.until('Balance: 950.')
-    expect(page.text).not.toContain('Balance: 1000.')
-  },
-)
+test.each(testedWays)('[RE163] over %s, the card that waits shows the hint of now', async (way) => {
+  await using testBridge = await TestBridge.open({
+    approvals: { process_payment: () => ({ hint: `Balance: ${testBridge.wallet.balance}.` }) },
+  })
+  await using browser = new TestBrowser(testBridge, way)
+  const page = browser.show({ api: browser.api })
+  page.say(`${callPayment(50, 'Alice')}${callPayment(60, 'Bob')}[[then]][[say Paid.]]`)
+  await page.until('Balance: 1000.')
+  await page.click('Approve')
+  await page.until('Balance: 950.')
+  expect(page.text).not.toContain('Balance: 1000.')
+})
 
-it('[RE250] several changes of approvals within milliseconds cause one request', async () => {
+test('[RE250] several changes of approvals within milliseconds cause one request', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   let emit: Parameters<AdkApi['watchChat']>[1] | undefined
@@ -541,7 +533,7 @@ it('[RE250] several changes of approvals within milliseconds cause one request',
   await waitFor(() => expect(reads()).toBe(3))
 })
 
-it('[RE2] a page that creates its api while rendering stops rendering', async () => {
+test('[RE2] a page that creates its api while rendering stops rendering', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const onRendered = vi.fn()

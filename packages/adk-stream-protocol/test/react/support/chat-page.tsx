@@ -21,10 +21,8 @@ export type Way = 'live' | 'sse'
 
 export const WAYS: readonly Way[] = ['live', 'sse']
 
-/** The transports of tests that run with each version of the AI SDK: both in `npm run test:long`. In `npm test` each version has one. */
-export const waysOfVersion: readonly Way[] = isLong
-  ? WAYS
-  : [process.env['AI_SDK'] === '6' ? 'sse' : 'live']
+/** The transports of tests that run over each of them: both in `npm run test:long`, and one in `npm test`. */
+export const testedWays: readonly Way[] = isLong ? WAYS : ['live']
 
 interface BrowserOptions {
   /** Attempts to reconnect before requests fail. */
@@ -99,6 +97,14 @@ export class TestBrowser implements AsyncDisposable {
     const page = new TestPage(this, options)
     this.#unmounts.push(() => page.leave())
     return page
+  }
+
+  /** Waits until the page has requested the stored messages, which it does once after the first reply of a chat. */
+  async untilLoaded(): Promise<void> {
+    await waitFor(() => {
+      const loads = this.sent.filter((sent) => sent.startsWith('GET /chats/'))
+      if (loads.length === 0) throw new Error('The stored messages were not requested.')
+    })
   }
 
   /** Ends the connections. The next socket works again. */
