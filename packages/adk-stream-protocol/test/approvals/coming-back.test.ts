@@ -217,10 +217,11 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  // In a live conversation, a client that returns reads the running reply.
-  test.skipIf(client.live)(
-    '[AP11] a second approval of a running call gets its outcome, once',
-    async () => {
+  // In a live conversation, a client that returns reads the running reply. AI SDK 7 sends nothing for an approval that is shown as decided.
+  const secondPages = client.live ? [] : ['opened before', 'reloaded']
+  test.each(client.name === 'ai 7' ? ['opened before'] : secondPages)(
+    '[AP11] a second approval of a running call, on a page that was %s, gets its outcome, once',
+    async (opened) => {
       const started = defer()
       const gate = defer()
       await using testBridge = await TestBridge.open({
@@ -237,19 +238,20 @@ describe.each(clients)('$name', (client) => {
       const chat = await page.open(client)
       await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
       const [id = ''] = chat.asked
+      const earlier = await page.open(client)
       await chat.click({ id, approved: true })
       await started.promise
       page.loseConnection()
       await page.untilMessages(() => true)
-      const reloaded = await page.open(client)
+      const second = opened === 'reloaded' ? await page.open(client) : earlier
       const { started: before } = page
-      await reloaded.click({ id, approved: true })
+      await second.click({ id, approved: true })
       await expect.poll(() => page.started, { timeout: 60_000 }).toBe(before + 1)
       gate.resolve()
-      await reloaded.rest()
-      expect(reloaded.error).toBeUndefined()
+      await second.rest()
+      expect(second.error).toBeUndefined()
       expect(page.sent).toHaveLength(3)
-      expect(toolParts(reloaded.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
+      expect(toolParts(second.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
       expect(testBridge.wallet.payments).toHaveLength(1)
     },
   )

@@ -5,7 +5,7 @@ import { callInTime } from '../../src/shared/async.ts'
 import type { ApprovalPolicy } from '../../src/server/index.ts'
 import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { approvalOf, clientsWith } from './support/approving-chat.ts'
+import { approvalOf, stockClient } from './support/approving-chat.ts'
 import type { Page } from './support/page.ts'
 import { callPayment, type Wallet } from './support/payments.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
@@ -42,7 +42,7 @@ async function openAsked({ text = callPayment(50), ...options }: { text?: string
   })
   ;({ wallet } = testBridge)
   const page = testBridge.page()
-  const chat = await page.open(clientsWith('7')[0] ?? raise())
+  const chat = await page.open(stockClient('7'))
   await chat.send(`${text}[[then]][[say Paid.]]`)
   const [id = ''] = chat.asked
   return { testBridge, wallet, page, chat, id }
@@ -53,7 +53,7 @@ interface Options extends Omit<TestBridgeOptions, 'approvals'> {
 }
 
 function raise(): never {
-  throw new Error('There is no client.')
+  throw new Error('There is no preview.')
 }
 
 /** Reads the preview that a person sees now. */

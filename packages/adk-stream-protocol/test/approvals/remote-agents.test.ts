@@ -12,13 +12,13 @@ import { assistant } from '../support/agents.ts'
 import { serveA2a } from '../support/a2a-server.ts'
 import type { RemoteReply } from '../support/a2a-server.ts'
 import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
-import { clientsWith } from './support/approving-chat.ts'
+import { stockClient } from './support/approving-chat.ts'
 import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 const PAY = '[[call process_payment {"amount":50,"recipient":"Mallory"}]][[then]][[say Paid.]]'
 const ASK_HELPER = '[[call transfer_to_agent {"agentName":"helper"}]]'
-const [stock] = clientsWith('7')
+const stock = stockClient('7')
 
 const location = browserTool({
   name: 'get_location',
@@ -127,7 +127,6 @@ test.each(
     agent: (model, tools) => assistant(model, { tools, subAgents: [remote.agent] }),
   })
   const page = bridge.page()
-  if (!stock) throw new Error('There is a stock client.')
   const chat = await page.open(stock)
   await chat.send(PAY)
   const [approvalId = ''] = chat.asked
@@ -170,7 +169,6 @@ test('[AP443] a remote agent calls neither tools of the page nor local tools', a
     agent: (model) => assistant(model, { tools: [location], subAgents: [remote.agent] }),
   })
   const page = bridge.page()
-  if (!stock) throw new Error('There is a stock client.')
   const chat = await page.open(stock)
   await chat.send(ASK_HELPER)
   const parts = toolParts((await page.messages())[1])
@@ -192,7 +190,6 @@ test('[AP443] a remote agent that is used as a tool gets no local call approved'
       assistant(model, { tools: [...tools, new AgentTool({ agent: remote.agent })] }),
   })
   const page = bridge.page()
-  if (!stock) throw new Error('There is a stock client.')
   const chat = await page.open(stock)
   await chat.send('[[call helper {"request":"Hi"}]][[then]][[say Asked.]]')
   expect(bridge.wallet.payments).toEqual([])
@@ -210,7 +207,6 @@ test('[AP444] a remote agent that completes its task continues in the same conve
     agent: (model) => assistant(model, { subAgents: [remote.agent] }),
   })
   const page = bridge.page()
-  if (!stock) throw new Error('There is a stock client.')
   const chat = await page.open(stock)
   await chat.send(ASK_HELPER)
   expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ text: 'Which city?' })
@@ -285,7 +281,6 @@ test.each<
       isLive: false,
       agent: (model) => assistant(model, { subAgents: [helper] }),
     })
-    if (!stock) throw new Error('There is a stock client.')
     const chat = await bridge.page().open(stock)
     await chat.send(ASK_HELPER)
     expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: sentence })

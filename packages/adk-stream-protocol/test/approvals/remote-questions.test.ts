@@ -10,7 +10,7 @@ import { assistant, EmulatedGemini } from '../support/agents.ts'
 import type { A2aServer, RemoteReply } from '../support/a2a-server.ts'
 import { serveA2a, serveAdkAgent } from '../support/a2a-server.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { clientsWith, liveClient } from './support/approving-chat.ts'
+import { clientsWith, liveClient, stockClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { paymentTool, Wallet } from './support/payments.ts'
 import { PLACES_BELOW } from './support/remote-places.ts'
@@ -30,8 +30,7 @@ const PLACES = {
   ...PLACES_BELOW,
 } as const
 
-const [stock] = clientsWith('7')
-if (!stock) throw new Error('There is a stock client.')
+const stock = stockClient('7')
 
 describe.each(Object.entries(PLACES))('%s', (place, { agent, send }) => {
   test('[AP590] a remote agent that needs input asks the person, and gets the answer in its task', async () => {

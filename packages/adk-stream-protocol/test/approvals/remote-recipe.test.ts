@@ -14,7 +14,7 @@ import { readPages } from '../../../../test/docs/support/pages.ts'
 import { createBridge } from '../../src/server/index.ts'
 import { assistant, EmulatedGemini } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
-import { clientsWith } from './support/approving-chat.ts'
+import { stockClient } from './support/approving-chat.ts'
 import { callPayment, paymentTool, Wallet } from './support/payments.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
@@ -47,8 +47,7 @@ test.each<[form: string, cardOf: CardOf]>([
   {
     const agent = new RemoteA2AAgent({ name: 'bank', agentCard: cardOf(url, card) })
     await using bridge = await TestBridge.open({ isLive: false, agent: () => agent })
-    const [client] = clientsWith('6')
-    if (!client) throw new Error('There is a client.')
+    const client = stockClient('6')
     const chat = await bridge.page().open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     expect(wallet.payments).toEqual([])

@@ -5,16 +5,14 @@ import type { RemoteReply } from '../support/a2a-server.ts'
 import { serveA2a } from '../support/a2a-server.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { joinLive, openLiveTestBridge } from '../live/support/live-test-bridge.ts'
-import { clientsWith } from './support/approving-chat.ts'
+import { stockClient } from './support/approving-chat.ts'
 import { PLACES_BELOW } from './support/remote-places.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 
 const say = (text: string): Part => ({ kind: 'text', text })
 const QUESTION: RemoteReply = { state: 'input-required', parts: [say('Which city?')] }
 
-const [stock] = clientsWith('7')
-if (!stock) throw new Error('There is a stock client.')
-const client = stock
+const client = stockClient('7')
 
 describe.each(Object.entries(PLACES_BELOW))('%s', (_place, { agent, send }) => {
   /** Opens a chat in which a remote agent waits. */

@@ -18,7 +18,7 @@ import { weather } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { locationTool, TOKYO } from '../support/locating.ts'
 import type { ApprovingChat } from './support/approving-chat.ts'
-import { clientsWith } from './support/approving-chat.ts'
+import { liveClient, stockClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { ask, nest, pay, play, say } from './support/nested-agents.ts'
 import { callPayment, paymentTool, type Wallet } from './support/payments.ts'
@@ -72,11 +72,10 @@ function read(results: readonly unknown[]): string[] {
   })
 }
 
-const [stock, live] = clientsWith('7')
+const stock = stockClient('7')
 
 async function openChat(testBridge: TestBridge, client = stock) {
   const page = testBridge.page()
-  if (!client) throw new Error('There is no client.')
   return { page, chat: await page.open(client, { autoSend: 'both' }) }
 }
 
@@ -147,7 +146,7 @@ test.each([
   ['after the failure', stock, [NEXT], ['adk-A', 'adk-B']],
   ['after a further message', stock, ['[[say Yes.]]', NEXT], ['adk-A', 'adk-B']],
   // ADK sends a live model no calls of earlier messages.
-  ['in a live session', live, [NEXT], []],
+  ['in a live session', liveClient, [NEXT], []],
 ] as const)(
   '[AP1000] a chat that ADK cannot read is continued %s',
   async (_when, client, texts, told) => {

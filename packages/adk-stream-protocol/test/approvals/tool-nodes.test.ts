@@ -14,7 +14,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { type ApprovingClient, clientsWith } from './support/approving-chat.ts'
+import { clientsWith, stockClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { agentOf, GO, type Log, pay, play, recipients } from './support/named-agents.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
@@ -87,7 +87,7 @@ test('[AP800] the call of a tool node that returned a bigint ends as one that ha
       new Workflow({ name: 'flow', edges: [['START', order(), new ToolNode(tool as BaseTool)]] }),
   })
   const page = testBridge.page()
-  const chat = await page.open(clientsWith('7')[0] as ApprovingClient)
+  const chat = await page.open(stockClient('7'))
   await chat.send('Go.')
   await chat.decide(true)
   expect(toolParts((await page.messages()).at(-1))).toMatchObject([
@@ -113,7 +113,7 @@ test.each([
     agent: () => new Workflow({ name: 'flow', edges: [['START', pays, says]] }),
   })
   const page = testBridge.page()
-  const chat = await page.open(clientsWith('7')[0] as ApprovingClient)
+  const chat = await page.open(stockClient('7'))
   await chat.send('Go.')
   await chat.rest()
   expect(chat.error).toBeUndefined()

@@ -259,6 +259,13 @@ export function clientsWith(sse: '6' | '7'): readonly ApprovingClient[] {
   return [...chosen(approvingClients, sse), liveClient, ...chosen(ourClients, other)]
 }
 
+/** Returns the AI SDK's own client of a version, over HTTP. */
+export function stockClient(version: '6' | '7'): ApprovingClient {
+  const found = approvingClients.find(({ name }) => name === `ai ${version}`)
+  if (!found) throw new Error(`There is no client of AI SDK ${version}.`)
+  return found
+}
+
 function openTransport({ api, webSocket }: ApprovingChatOptions) {
   const url = api.replace('http', 'ws').replace(/stream$/, 'live')
   return webSocketTransport({ url, webSocket, hold: false, backoff: { firstMs: 1, maxMs: 20 } })
