@@ -91,3 +91,23 @@ longTest(
     await takeScreenshot(page, 'approvals-two-direct')
   },
 )
+
+longTest(
+  '[DM161] a payment that the wallet refuses is shown as failed, with the reason',
+  async () => {
+    const text = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
+    const { page, card, account, waitUntilIdle } = await requestApproval(testDemo, text, { mode })
+    // Direct mode has no previews, and runs the calls when all of them are decided.
+    for (const name of ['Ann', 'Ben', 'Cid']) await decide(card(name), 'approve')
+    const refused = card('Cid')
+    await refused.getByText('Approved, but it failed.').waitFor()
+    await refused.getByText('Not sent: $450.00 to Cid').waitFor()
+    expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
+    expect(await refused.locator('.adk-failure').textContent()).toBe(
+      'Insufficient funds. Balance: 100 USD, requested: 450 USD.',
+    )
+    await waitUntilIdle()
+    expect(await account.payments()).toEqual(['Ann 450', 'Ben 450'])
+    await takeScreenshot(page, `payment-refused-${mode}`)
+  },
+)

@@ -92,6 +92,8 @@ describe('live', () => {
       await page.keyboard.type('7')
       await page.keyboard.press('Tab')
       await page.keyboard.type('Dad')
+      // Until the server has said what the edited call would do, it cannot be approved (RE1101).
+      await card('Dad').getByText('$953.00').waitFor()
       await takeScreenshot(page, `keyboard-edit-${mode}`)
       await page.keyboard.press('Enter')
       await waitForOutcome(card('Dad'))

@@ -251,7 +251,7 @@ describe.each(testModes('live'))('%s', (mode) => {
 
 describe.each(testModes('live'))('%s', (mode) => {
   longTest(
-    '[DM161] a payment that the wallet refuses is shown as failed, and its pending card showed the current balance',
+    '[DM161] a pending card shows the current balance, and a payment that exceeds it cannot be approved by any client',
     async () => {
       const text = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
       const { page, card, account, waitUntilIdle } = await requestApproval(testDemo, text, {
@@ -262,22 +262,27 @@ describe.each(testModes('live'))('%s', (mode) => {
         await card(name).getByText('Done').waitFor()
       }
       const refused = card('Cid')
-      const reason = 'Not enough money: the balance is $100.00.'
-      await refused.getByText(`${reason} This payment would fail.`).waitFor()
+      const reason = 'Not enough money: the balance is $100.00. This payment would fail.'
+      await refused.getByText(reason).waitFor()
       const button = refused.getByRole('button', { name: 'Approve $450.00' })
       expect(await button.getAttribute('aria-disabled')).toBe('true')
-      // A stock client does not show the preview, and may approve.
+      // A stock client does not show the preview.
       const [id = ''] = await account.pendingApprovals()
       const { url } = testDemo.demo
       const data = { approved: true }
-      await page.request.post(`${url}/approvals/${id}`, { data, headers: { origin: url } })
-      await refused.getByText('Approved, but it failed.').waitFor()
+      const response = await page.request.post(`${url}/approvals/${id}`, {
+        data,
+        headers: { origin: url },
+      })
+      expect(await response.json()).toMatchObject({
+        error: { code: 'call-blocked', preview: { blocked: reason } },
+      })
+      await takeScreenshot(page, `payment-blocked-${mode}`)
+      await decide(refused, 'deny')
+      await waitForOutcome(refused, 'deny')
       await refused.getByText('Not sent: $450.00 to Cid').waitFor()
-      expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
-      expect(await refused.locator('.adk-failure').textContent()).toBe(reason)
       await waitUntilIdle()
       expect(await account.payments()).toEqual(['Ann 450', 'Ben 450'])
-      await takeScreenshot(page, `payment-refused-${mode}`)
     },
   )
 })

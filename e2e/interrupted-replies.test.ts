@@ -178,7 +178,7 @@ longTest('[DM24] a reply that ends during the reload is not lost', async () => {
 
   // The reply is running when the page loads the messages, and ends before the page requests its stream.
   const chatId = new URL(page.url()).searchParams.get('chat')
-  await page.route('**/stream/*/stream', async (route) => {
+  await page.route('**/stream/*/stream?*', async (route) => {
     testDemo.emulator.release('late')
     const read = async (): Promise<unknown> =>
       (await page.request.get(`${testDemo.demo.url}/chats/${chatId}/messages`)).json()
