@@ -56,7 +56,7 @@ export interface RemoteRun {
 }
 
 /** Yields the events of a remote agent. If it waits at the end, asks the person. */
-export async function* relay(remote: RemoteRun, events: RemoteEvents): RemoteEvents {
+export async function* forwardEvents(remote: RemoteRun, events: RemoteEvents): RemoteEvents {
   let last: { readonly event: Event; readonly pause: RemotePause } | undefined
   for await (const event of events) {
     const pause = readPause(event)

@@ -30,7 +30,7 @@ import type { Approval } from '../approvals/approval.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import { parseOriginalCall } from './approval-events.ts'
 import type { RemoteHost, RemoteRun } from './remote-pauses.ts'
-import { createReply, pickAuthor, relay, RemoteTool, toToolCall } from './remote-pauses.ts'
+import { createReply, forwardEvents, pickAuthor, RemoteTool, toToolCall } from './remote-pauses.ts'
 import type { RemoteCall, WaitingTask } from './remote-questions.ts'
 import { toQuestions } from './remote-questions.ts'
 import type { CallOutcome } from './run-call.ts'
@@ -46,7 +46,7 @@ export function createRemoteRuns(host: RemoteHost): RunRemote {
     const remote = { agent, context, run, host }
     const pause = run.cause === 'responses' ? findAnswered(remote) : undefined
     const begin: typeof start = (message) => explainFailures(remote, start(message))
-    return pause ? resume(remote, pause, begin) : relay(remote, begin())
+    return pause ? resume(remote, pause, begin) : forwardEvents(remote, begin())
   }
 }
 
@@ -136,14 +136,14 @@ async function* resume(
   const reply = isRepeated ? await findReply(remote, pause, messageId) : undefined
   if (reply) {
     yield* settle(remote, decided)
-    yield* relay(remote, only(reply))
+    yield* forwardEvents(remote, only(reply))
     return
   }
   const events = start({ messageId, parts, taskId, ...(contextId !== undefined && { contextId }) })
   const first = await events.next()
   const failure = first.done ? undefined : readSendFailure(first.value)
   yield* settle(remote, decided, failure ? toFailure(failure) : { by: 'tool', result: SENT })
-  if (!first.done) yield* relay(remote, prepend(first.value, events))
+  if (!first.done) yield* forwardEvents(remote, prepend(first.value, events))
 }
 
 /** The calls of a pause that were decided. */

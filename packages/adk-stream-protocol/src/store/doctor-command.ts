@@ -238,10 +238,10 @@ function describeBrowserCall({ chat, toolCallId, deadline }: PendingBrowserCall)
 }
 
 function listServers({ workers = [], leaseMs }: OpenWork): Section[] {
-  const isLive = ({ silentMs, ended }: WorkerLease): boolean => !ended && silentMs < leaseMs
-  const lost = workers.filter((worker) => !isLive(worker) && worker.locks.length > 0)
+  const isRunning = ({ silentMs, ended }: WorkerLease): boolean => !ended && silentMs < leaseMs
+  const lost = workers.filter((worker) => !isRunning(worker) && worker.locks.length > 0)
   return [
-    { title: 'Servers with work', lines: workers.filter(isLive).map(describeServer) },
+    { title: 'Servers with work', lines: workers.filter(isRunning).map(describeServer) },
     {
       title: 'Servers that have crashed and hold chat locks',
       lines: lost.map(describeServer),

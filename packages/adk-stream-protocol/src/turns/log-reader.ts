@@ -56,7 +56,7 @@ interface LogReaderOptions {
 
 type State =
   /** Receives every chunk at once. */
-  | { readonly name: 'live' }
+  | { readonly name: 'current' }
   /** The sink is full. Reading continues at `at`. */
   | { readonly name: 'lagging'; readonly at: Position; readonly stall: NodeJS.Timeout }
   /** The client has received more than the log contains. Reading continues when the log has reached `at`. */
@@ -67,7 +67,7 @@ type State =
 export class LogReader {
   readonly #sink: Sink
   readonly #options: LogReaderOptions
-  #state: State = { name: 'live' }
+  #state: State = { name: 'current' }
   #lag = 0
 
   constructor(sink: Sink, options: LogReaderOptions) {
@@ -88,31 +88,31 @@ export class LogReader {
   offer(json: string, entry: number): void {
     if (this.#state.name === 'lagging') this.#lag += json.length
     else if (this.#state.name === 'ahead') this.catchUp(this.#state.at)
-    else if (this.#state.name === 'live' && !this.#sink.write(json, entry))
+    else if (this.#state.name === 'current' && !this.#sink.write(json, entry))
       this.#fallBehind(this.#options.log.tip)
   }
 
   /** Called before chunks that belong together. */
   hold(): void {
-    if (this.#state.name === 'live') this.#sink.hold?.()
+    if (this.#state.name === 'current') this.#sink.hold?.()
   }
 
   /** Called after chunks that belong together. */
   flush(): void {
-    if (this.#state.name === 'live' && this.#sink.flush?.() === false)
+    if (this.#state.name === 'current' && this.#sink.flush?.() === false)
       this.#fallBehind(this.#options.log.tip)
   }
 
   /** Passes audio on if the reader keeps up. Otherwise it would come too late. */
   pass(sound: AudioChunk): void {
-    if (this.#state.name === 'live') this.#sink.pass?.(sound)
+    if (this.#state.name === 'current') this.#sink.pass?.(sound)
   }
 
   /** Reads from a position to the end of the log. */
   catchUp(from: Position): void {
     const { log } = this.#options
     const isAhead = isAfter(from, log.tip)
-    this.#state = isAhead ? { name: 'ahead', at: from } : { name: 'live' }
+    this.#state = isAhead ? { name: 'ahead', at: from } : { name: 'current' }
     if (!isAhead) this.#readFrom(from)
     else if (log.ended) this.finish()
   }
@@ -122,7 +122,7 @@ export class LogReader {
     if (this.#state.name !== 'lagging') return
     const { at, stall } = this.#state
     clearTimeout(stall)
-    this.#state = { name: 'live' }
+    this.#state = { name: 'current' }
     this.#lag = 0
     this.#readFrom(at)
     this.#options.onRoom()
@@ -130,7 +130,7 @@ export class LogReader {
 
   /** Called when the log has ended. */
   finish(): void {
-    if (this.#state.name !== 'live' && this.#state.name !== 'ahead') return
+    if (this.#state.name !== 'current' && this.#state.name !== 'ahead') return
     this.#leave()
     this.#sink.end()
   }

@@ -38,7 +38,7 @@ const controlled = new WeakSet<RemoteA2AAgent>()
 const messages = new WeakMap<InvocationContext, RemoteMessage>()
 
 /** Runs the remote agents of a runner with `run`. */
-export function relayRemoteAgents(manager: PluginManager, run: RunRemote): void {
+export function runRemoteAgentsWith(manager: PluginManager, run: RunRemote): void {
   runs.set(manager, run)
 }
 

@@ -20,7 +20,7 @@ import {
   skipTokenCallbacks,
   keepPluginErrors,
 } from '../../../agent/adk-workarounds/plugin-callbacks.ts'
-import { relayRemoteAgents } from '../../../agent/adk-workarounds/remote-agents.ts'
+import { runRemoteAgentsWith } from '../../../agent/adk-workarounds/remote-agents.ts'
 import { controlNodes } from '../../../agent/adk-workarounds/run-nodes.ts'
 import { controlSteps } from '../../../agent/adk-workarounds/run-steps.ts'
 import type { EventNotes } from '../../../agent/history/event-notes.ts'
@@ -408,6 +408,6 @@ function installWorkarounds(
   skipTokenCallbacks(pluginManager, plugins, (event) => gate.noteToken(event))
   repairModelCalls(pluginManager)
   controlSteps(agent, pluginManager, findMessageId)
-  relayRemoteAgents(pluginManager, gate.runRemote)
+  runRemoteAgentsWith(pluginManager, gate.runRemote)
   controlNodes(root, pluginManager, { findMessageId, isHeld })
 }
