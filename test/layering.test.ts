@@ -3,6 +3,11 @@ import path from 'node:path'
 
 import { expect, test } from 'vitest'
 
+import ceilings from '../scripts/weave/ceilings.json' with { type: 'json' }
+import { FEATURES, type Feature } from '../scripts/weave/features.ts'
+import { compareWeave, isWithin, measureWeave } from '../scripts/weave/measure.ts'
+import { readSourceFiles, removeComments, type SourceFile } from '../scripts/weave/source-files.ts'
+
 const ROOT = path.join(import.meta.dirname, '..')
 const SRC = path.join(ROOT, 'packages/adk-stream-protocol/src')
 
@@ -100,6 +105,56 @@ test('[AR930] no file of the library imports itself through others', () => {
   }
   expect([...targets.keys()].filter(isInCycle)).toEqual([])
 })
+
+test('[AR1230] features, folders and chains of imports are at their ceilings', () => {
+  const differences = compareWeave(measureWeave(readSourceFiles(), FEATURES), ceilings)
+  // A file that has moved is both new and gone: `npm run check:weave -- --write`.
+  expect(differences).toEqual([])
+})
+
+test('[AR1230] every feature has the files that its table names', () => {
+  const paths = readSourceFiles().map((file) => file.path)
+  const unknown = FEATURES.flatMap(({ own }) => own).filter(
+    (start) => !paths.some((file) => file.startsWith(start)),
+  )
+  expect(unknown).toEqual([])
+})
+
+test('[AR1230] finds uses in code, cycles of folders and chains of imports', () => {
+  const paint: Feature = { name: 'paint', own: ['paint/'], identifiers: /[pP]aint/ }
+  const measured = measureWeave(
+    [
+      createFile('paint/brush.ts', 'export const paint = 1', ['server/a/one.ts']),
+      createFile('client/page.ts', 'usePaint()'),
+      createFile('server/a/one.ts', "const url = 'https://x' // paints", ['server/b/two.ts']),
+      createFile('server/a/three.ts', '/* paint */ const quote = /[/*]/'),
+      createFile('server/b/two.ts', "if (kind === 'paint') return", ['server/a/three.ts']),
+    ],
+    [paint],
+  )
+  const expected = {
+    features: { paint: ['server/b/two.ts'] },
+    knots: [['server/a', 'server/b']],
+    chains: { runtime: 4, withTypes: 4 },
+  }
+  expect(measured).toEqual(expected)
+  const lower = { ...expected, features: { paint: [] }, knots: [] }
+  expect([isWithin(measured, lower), isWithin(lower, measured)]).toEqual([false, true])
+  expect(compareWeave(measured, lower)).toEqual([
+    'Use of paint outside its own files: server/b/two.ts is new.',
+    'A new cycle of folders: server/a, server/b.',
+  ])
+  expect(compareWeave(lower, { ...expected, chains: { runtime: 5, withTypes: 3 } })).toEqual([
+    'Use of paint outside its own files: no longer server/b/two.ts. Lower the ceiling to 0.',
+    'Folders in cycles: 0 instead of 2. Lower the ceiling.',
+    'The longest chain of imports (runtime) has 4 files. Lower the ceiling to it.',
+    'The longest chain of imports (withTypes) has 4 files, and may have 3.',
+  ])
+})
+
+function createFile(name: string, code: string, targets: readonly string[] = []): SourceFile {
+  return { path: name, code: removeComments(code), imports: targets, runtimeImports: targets }
+}
 
 test.each(sources(SRC).filter((file) => layerOf(path.join(SRC, file)) in ANYWHERE))(
   '[AR2] %s runs anywhere',

@@ -1,0 +1,103 @@
+/** A feature, its files, and the identifiers by which a reader recognises it in other files. */
+export interface Feature {
+  readonly name: string
+  /** How the paths of its files begin, relative to the source folder. */
+  readonly own: readonly string[]
+  /** Found in code without comments, also inside longer identifiers and in strings. */
+  readonly identifiers: RegExp
+}
+
+/**
+ * The features that other files should not know. `ceilings.json` lists the files that still do.
+ *
+ * A pattern names what belongs to the feature alone. Words that the core also uses are left out: a `worker` owns locks and leases also
+ * without a second server, and `reply` is what a model says.
+ */
+export const FEATURES: readonly Feature[] = [
+  {
+    name: 'nested agents',
+    own: ['calls/nested-agent.ts'],
+    identifiers: /(?<!un)nest(?:ed|ing)?(?![a-z]| deeper)|Nest(?:ed|ing)/,
+  },
+  {
+    name: 'several servers',
+    own: [
+      'relay/',
+      'server/chats/live-owners.ts',
+      'server/chats/turns/turns-elsewhere.ts',
+      'store/postgres/hint-connection.ts',
+      'store/postgres/postgres-relay.ts',
+    ],
+    identifiers:
+      /[rR]elay(?!s)|[eE]lsewhere(?!\.)|(?<![-a-zA-Z])[sS]ignals(?![a-z])|SignalRequest|LiveOwner|liveWorker/,
+  },
+  {
+    name: 'sign-in',
+    own: [
+      'calls/late-sign-ins.ts',
+      'calls/sign-in-calls.ts',
+      'protocol/sign-in-terms.ts',
+      'server/routes/sign-in-routes.ts',
+      'server/sign-in/',
+    ],
+    identifiers:
+      /[sS]ign(?:ing)?[-_]?[iI]ns?(?![a-z])|[oO][aA]uth(?!or)|(?<=[a-z])Credential(?!s|Check)|credential(?:Service|Store|Key)|CredentialS|\.credentials\b|\bcredentials\??:/,
+  },
+  {
+    name: 'MCP questions',
+    own: [
+      'agent/adk-workarounds/mcp-sessions.ts',
+      'calls/elicitations.ts',
+      'server/chats/recovery/lost-elicitations.ts',
+    ],
+    identifiers: /[eE]licit|ELICIT/,
+  },
+  {
+    name: 'browser tools',
+    own: ['calls/browser-tool.ts'],
+    identifiers:
+      /[bB]rowser[-_]?(?:[tT]ool|[cC]all|Response)|BROWSER|isBrowser|(?:case|for:|to:) 'browser'/,
+  },
+  {
+    name: 'live',
+    own: ['gemini-live/', 'live/', 'server/chats/live-', 'server/sockets/live-'],
+    identifiers: /(?<![a-zA-Z]|'\/)live(?![a-z]|Worker)|Live(?![a-z])|(?<!KEEP_A)LIVE(?!_PATH)/,
+  },
+  {
+    name: 'replies',
+    own: ['approvals/understand-reply.ts', 'server/chats/decisions/reply-decisions.ts'],
+    identifiers:
+      /accepts?Replies|mayReply|[uU]nderstandReply|understand-reply|[dD]ecideByReply|[cC]heckReply|Reply(?:Check|Decision|Fault)|reply-(?:decisions|outdated)|ShownReply|refusedInChat|decideSpoken/,
+  },
+  {
+    name: 'dialects',
+    own: [
+      'protocol/bidi-events.ts',
+      'server/http/dialects.ts',
+      'server/sockets/bidi-conversation.ts',
+      'server/sockets/socket-codecs.ts',
+    ],
+    identifiers: /(?<!_)[dD]ialect|DIALECT|[bB]idi|BIDI|SocketCodec|socket-codecs/,
+  },
+  {
+    name: 'workflows',
+    own: [
+      'agent/adk-workarounds/run-nodes.ts',
+      'agent/adk-workarounds/workflow-nodes.ts',
+      'agent/adk-workarounds/workflow-run.ts',
+      'agent/history/node-runs.ts',
+    ],
+    identifiers: /[wW]orkflow|NodeRun|node-runs|run-nodes|ParallelWorker|JoinNode|ToolNode/,
+  },
+  {
+    name: 'links',
+    own: ['server/routes/approval-link-routes.ts'],
+    identifiers:
+      /[aA]pprovalLink|approval-link|UsedLink|[lL]inkedApproval|[cC]reateLink|[oO]penLink|CreatedLink|OpenedLink|LinkDecided|LinkVoter|linkBy|linkId|'link-|-link'|BAD_LINK|'links'/,
+  },
+  {
+    name: 'A2A',
+    own: ['agent/adk-workarounds/remote-agents.ts', 'calls/remote-'],
+    identifiers: /(?<![a-zA-Z#])remote(?!Address|[a-z])|Remote[A-Z]|[a-z]Remote|REMOTE|A2A|a2a/,
+  },
+]
