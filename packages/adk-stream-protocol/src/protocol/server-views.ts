@@ -104,7 +104,7 @@ export interface PendingApproval {
   readonly toolCallId?: string | undefined
   /** Whether the call was made in a chat of the principal. */
   readonly own: boolean
-  /** The person in whose chat the call was made. Absent in responses of earlier versions, like the fields below. */
+  /** The person in whose chat the call was made. */
   readonly requester?: ShownPerson | undefined
   /** The message of that person that led to the call, if the policy shows it. */
   readonly userText?: string | undefined

@@ -12,7 +12,7 @@ export type StoreErrorCode =
   | 'full'
   | 'corrupt'
   | 'newer-schema'
-  /** The tables are missing or outdated, and the store may not change them. */
+  /** The tables are missing or outdated, and the store may not or cannot migrate them. */
   | 'older-schema'
   /** Entries of the audit record were changed or removed. */
   | 'tampered'

@@ -7,6 +7,7 @@ import { Database } from '../../src/store/postgres/database.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { listApprovals } from '../../src/store/postgres/approval-sql.ts'
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts'
+import { FIRST_VERSION, versionAfter } from '../../src/store/schema-version.ts'
 import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
 import { key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
 import { refusal } from '../store/support/subjects.ts'
@@ -154,9 +155,9 @@ test('[ST235] an old instance works on a newer schema that supports it, and is r
   const schema = '"adk_stream_protocol"'
   const pool = new Pool({ connectionString: database.url, max: 2 })
   const connection = new Database(pool, { busyTimeoutMs: 5_000, prepare: false })
-  const expand = { minimum: 1, sql: 'ALTER TABLE $schema.chats ADD COLUMN colour text' }
+  const expand = { minimum: FIRST_VERSION, sql: 'ALTER TABLE $schema.chats ADD COLUMN colour text' }
   const contract = {
-    minimum: migrations.length + 1,
+    minimum: versionAfter(migrations.length + 1),
     sql: 'ALTER TABLE $schema.chats DROP COLUMN agent',
   }
   // Two new instances at the same time.
@@ -174,6 +175,21 @@ test('[ST235] an old instance works on a newer schema that supports it, and is r
   connection.close()
   await pool.end()
 })
+
+test.each([true, false])(
+  '[ST29] a schema of an unreleased version is rejected, and the error says what to do, with `migrate: %s`',
+  async (mayMigrate) => {
+    await using database = await createDatabase()
+    const options = { connectionString: database.url, migrate: mayMigrate }
+    await (await openPostgresStore({ connectionString: database.url })).close()
+    await database.run('UPDATE adk_stream_protocol.schema_version SET version = 9, minimum = 9')
+    const error: unknown = await openPostgresStore(options).catch((thrown: unknown) => thrown)
+    expect(error).toEqual(refusal('older-schema'))
+    expect(String(error)).toContain('Drop it (DROP SCHEMA "adk_stream_protocol" CASCADE), or')
+    await database.run('DROP SCHEMA "adk_stream_protocol" CASCADE')
+    await (await openPostgresStore({ connectionString: database.url })).close()
+  },
+)
 
 test('[ST236] an unusable database is rejected with a code and a sentence that says what to do', async () => {
   await using database = await createDatabase()
@@ -394,7 +410,7 @@ test('[ST235] instances decide and store while a newer one migrates the schema',
   const connection = new Database(pool, { busyTimeoutMs: 30_000, prepare: false })
   const tables = ['approvals', 'approval_audit', 'sessions', 'events']
   const expand = tables.map((table) => ({
-    minimum: 1,
+    minimum: FIRST_VERSION,
     sql: `ALTER TABLE $schema.${table} ADD COLUMN colour text`,
   }))
   const schema = '"adk_stream_protocol"'

@@ -19,8 +19,8 @@ function callOf(toolCallId: string, inChat = chat): BrowserCall {
 test('[ST36] one process takes a browser call after its deadline, and another one if the first crashes', async () => {
   await using folder = await temporaryDirectory()
   const connections = [
-    await openWithClock(folder.file('waits.db')),
-    await openWithClock(folder.file('waits.db')),
+    await openWithClock(folder.file('s.db')),
+    await openWithClock(folder.file('s.db')),
   ] as const
   const [one, two] = connections.map((connection) =>
     sqliteBrowserCalls(connection, CLOCK, clocksOf(connection).leaseClock),

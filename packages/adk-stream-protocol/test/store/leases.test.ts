@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
-import { migrations } from '../../src/store/sqlite/migrations.ts'
 import { chat, hanako, requestOf, taken } from '../ledger/support/fixture.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
@@ -62,23 +61,23 @@ async function leaveLeases(path: string): Promise<void> {
 /** Returns what is not protected by a lease. */
 async function readLeft(path: string): Promise<unknown> {
   await using store = await openSqliteStore({ path })
-  const { approvals, browserCalls: waits } = store
+  const { approvals, browserCalls } = store
   const leaseMs = 60_000
   const filter = { appName: chat.appName, leaseMs, limit: 10 }
   return {
     holder: await approvals.findLockHolder(chat),
     stale: (await approvals.stale(leaseMs)).map(({ id }) => id),
     unreported: (await approvals.unreported(filter)).map(({ id }) => id),
-    waits: (await waits.takeDue(filter)).length,
+    browserCalls: (await browserCalls.takeDue(filter)).length,
   }
 }
 
-const EVERYTHING = { holder: undefined, stale: ['runs'], unreported: ['denied'], waits: 1 }
+const EVERYTHING = { holder: undefined, stale: ['runs'], unreported: ['denied'], browserCalls: 1 }
 const NOTHING = {
   holder: expect.anything() as unknown,
   stale: [] as string[],
   unreported: [] as string[],
-  waits: 0,
+  browserCalls: 0,
 }
 
 test('[ST81] leases from before the last restart of the machine have expired', async () => {
@@ -98,37 +97,9 @@ const LEASE_COLUMNS = [
   ['workers', 'beat_at'],
   ['chat_locks', 'locked_at'],
   ['approvals', 'started_at'],
-  ['approvals', 'untold_since'],
-  ['waits', 'taken_at'],
+  ['approvals', 'unreported_since'],
+  ['browser_calls', 'taken_at'],
 ] as const
-
-test('[ST81] leases that were written with the wall clock have expired', async () => {
-  await using folder = await temporaryDirectory()
-  const path = folder.file('s.db')
-  const before = migrations.findIndex((step) => String(step).includes('ADD COLUMN taken_at'))
-  const database = new Database(path)
-  database.exec('CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT')
-  database.exec(`INSERT INTO schema_version VALUES (${before})`)
-  for (const step of migrations.slice(0, before)) database.exec(String(step))
-  const now = Date.now()
-  const asked = requestOf()
-  database.exec(`INSERT INTO workers VALUES ('w', ${now})`)
-  database
-    .prepare('INSERT INTO chat_locks VALUES (?, ?, ?, ?, ?, 0)')
-    .run(chat.appName, chat.principalId, chat.chatId, 'w', now)
-  const approval = database.prepare(`
-    INSERT INTO approvals (app_name, principal_id, chat_id, tool_call_id, id, deadline, version, state, worker, started_at,
-      untold_since, asked, moved)
-    VALUES (?1, ?2, ?3, ?4, ?4, ${now}, 1, ?5, ?6, ?7, ?8, ?9, ?10)`)
-  const place = [chat.appName, chat.principalId, chat.chatId]
-  const shown = (id: string) => JSON.stringify({ ...asked, id, chat, requestedAt: now })
-  const moved = (name: string) =>
-    JSON.stringify({ votes: [], state: { name, at: now }, version: 1 })
-  approval.run(...place, 'runs', 'executing', 'w', now, null, shown('runs'), moved('executing'))
-  approval.run(...place, 'denied', 'denied', null, null, now, shown('denied'), moved('denied'))
-  database.close()
-  expect(await readLeft(path)).toEqual({ ...EVERYTHING, waits: 0 })
-})
 
 /** Blocks the event loop until a lease has been renewed. */
 function blockUntilRenewed(path: string, worker: string): void {

@@ -50,11 +50,7 @@ const SUBJECTS: Record<string, () => Promise<Subject>> = {
       count: async (table) =>
         (await use(
           (database) =>
-            (
-              database
-                .prepare(`SELECT count(*) AS n FROM ${table.replace('browser_calls', 'waits')}`)
-                .all() as { n: number }[]
-            )[0]?.n,
+            (database.prepare(`SELECT count(*) AS n FROM ${table}`).all() as { n: number }[])[0]?.n,
         )) as number,
       run: (sql) => use((database) => database.exec(sql)),
       [Symbol.asyncDispose]: async () => {

@@ -137,28 +137,6 @@ test('[ST180] two connections that concurrently set an agent get the same one', 
   expect(await two.chats.assignAgent(chat, 'other')).toBe('other')
 })
 
-test('[ST180] a database from before there were several agents keeps its chats', async () => {
-  await using folder = await temporaryDirectory()
-  const path = folder.file('s.db')
-  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
-  {
-    await using store = await openSqliteStore({ path })
-    await store.chats.rename(chat, 'A name')
-  }
-  const before = new Database(path)
-  before.exec('ALTER TABLE chats DROP COLUMN agent; DROP TABLE audit_cut')
-  before.exec('DROP TABLE live_sessions; DROP TABLE signals')
-  before.exec('DROP TRIGGER approval_readers_added; DROP TRIGGER approval_readers_removed')
-  before.exec('DROP TABLE approval_readers')
-  before.exec('DROP TABLE credentials; DROP TABLE sign_in_attempts')
-  before.exec('DROP INDEX approvals_elicitations; DROP TABLE lease_clock')
-  before.exec('UPDATE schema_version SET version = version - 7')
-  before.close()
-  await using store = await openSqliteStore({ path })
-  expect((await store.chats.find(chat, ['chat-1'])).get('chat-1')).toEqual({ name: 'A name' })
-  expect(await store.chats.assignAgent(chat, 'sales')).toBe('sales')
-})
-
 test('[ST26] a secret is 32 random bytes, created once and kept', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('s.db')
@@ -244,6 +222,27 @@ test('[ST29] a database with a newer schema is rejected', async () => {
   other.exec('UPDATE schema_version SET version = 999')
   other.close()
   await expect(openSqliteStore({ path })).rejects.toEqual(refusal('newer-schema'))
+})
+
+test('[ST29] a database of an unreleased version is rejected and left unchanged, and the error says what to do', async () => {
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
+  await (await openSqliteStore({ path })).close()
+  const other = new Database(path)
+  other.exec('UPDATE schema_version SET version = 14; DROP TABLE browser_calls')
+  other.close()
+  const error: unknown = await openSqliteStore({ path }).catch((thrown: unknown) => thrown)
+  expect(error).toEqual(refusal('older-schema'))
+  expect(String(error)).toContain(
+    `The database ${path} was created by an unreleased version of this library, and cannot be migrated. Delete the file, or continue to use the version that created it.`,
+  )
+  const kept = new Database(path)
+  const tables = kept.prepare("SELECT name FROM sqlite_schema WHERE name = 'browser_calls'").all()
+  expect([tables, kept.prepare('SELECT version FROM schema_version').all()]).toEqual([
+    [],
+    [{ version: 14 }],
+  ])
+  kept.close()
 })
 
 test('[ST31] after close, which may be called twice, every call fails with closed', async () => {

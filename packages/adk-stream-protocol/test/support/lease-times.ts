@@ -30,11 +30,11 @@ export function sqliteLeaseTimes(path: string): LeaseTimes {
     } finally {
       database.close()
     }
-  }, 'untold_since')
+  })
 }
 
 export function postgresLeaseTimes({ run }: { readonly run: Run }): LeaseTimes {
-  return leaseTimes(run, 'unreported_since', [
+  return leaseTimes(run, [
     `UPDATE relay_workers SET seen_at = 'epoch'`,
     `UPDATE relay_turns SET started_at = 'epoch' WHERE ended_at IS NULL`,
   ])
@@ -49,20 +49,18 @@ const countSilent = (since: number): string => `SELECT count(*) AS silent FROM (
     SELECT worker FROM chat_locks UNION SELECT worker FROM approvals WHERE state = 'executing') AS held
   WHERE NOT EXISTS (SELECT 1 FROM workers WHERE workers.worker = held.worker AND beat_at > ${since})`
 
-function leaseTimes(
-  run: Run,
-  unreportedSince: string,
-  ofRelay: readonly string[] = [],
-): LeaseTimes {
-  const set = (to: (column: string) => string): readonly string[] => [
-    `UPDATE chat_locks SET locked_at = ${to('locked_at')}`,
-    // A negative time is that of a server that has closed.
-    `UPDATE workers SET beat_at = ${to('beat_at')} WHERE beat_at > 0`,
-    `UPDATE approvals SET started_at = ${to('started_at')} WHERE started_at IS NOT NULL`,
-    `UPDATE approvals SET ${unreportedSince} = ${to(unreportedSince)} WHERE ${unreportedSince} IS NOT NULL`,
-  ]
+/** Returns statements that change the times of all leases. */
+const setTimes = (to: (column: string) => string): readonly string[] => [
+  `UPDATE chat_locks SET locked_at = ${to('locked_at')}`,
+  // A negative time is that of a server that has closed.
+  `UPDATE workers SET beat_at = ${to('beat_at')} WHERE beat_at > 0`,
+  `UPDATE approvals SET started_at = ${to('started_at')} WHERE started_at IS NOT NULL`,
+  `UPDATE approvals SET unreported_since = ${to('unreported_since')} WHERE unreported_since IS NOT NULL`,
+]
+
+function leaseTimes(run: Run, ofRelay: readonly string[] = []): LeaseTimes {
   const age = async (ms: number): Promise<void> => {
-    await run(set((column) => `${column} - ${ms}`).join('; '))
+    await run(setTimes((column) => `${column} - ${ms}`).join('; '))
   }
   const readNumber = async (sql: string): Promise<number> =>
     Number(Object.values((await run(sql))[0] ?? {})[0])
@@ -71,7 +69,7 @@ function leaseTimes(
     passUnwritten: async (ms) =>
       void (await run(`UPDATE lease_clock SET ticked_at = ticked_at - ${ms}`)),
     readTick: () => readNumber('SELECT ticked_at FROM lease_clock'),
-    expire: async () => void (await run([...set(() => '0'), ...ofRelay].join('; '))),
+    expire: async () => void (await run([...setTimes(() => '0'), ...ofRelay].join('; '))),
     async passWhileRenewed(leaseMs) {
       for (let part = 0; part < 2; part += 1) {
         const latest = await readNumber(LATEST)

@@ -227,8 +227,7 @@ function readToolResult(
   const { error, ...rest } = response
   if (error === DENIED_BEFORE.error) return { errorText: error }
   if (typeof error !== 'string' || Object.keys(rest).length > 0) return { output: response }
-  // Sessions of other programs and of earlier versions have no note about a failure. For most tools, ADK uses this
-  // wording.
+  // Sessions of other programs have no note about a failure. For most tools, ADK uses this wording.
   const thrown = error.startsWith(`Error in tool '${toolName}': `)
   return { errorText: thrown ? describeToolFailure(toolName) : error }
 }

@@ -69,7 +69,7 @@ export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): Li
     const askOwner = ask()
     if (!askOwner) return UNSHARED
     const taken = await lockSession(stores.ledger, chat, (owner) =>
-      askOwner(owner, { kind: RELEASE, body: { chat, ...toReleaseNeed(need) } }),
+      askOwner(owner, { kind: RELEASE, body: { chat, need } }),
     )
     if (typeof taken === 'string') return taken
     const lease = new SharedLease(stores, { chat, lock: taken, onError })
@@ -83,11 +83,6 @@ export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): Li
     if (typeof lease !== 'string') await lease.release()
   }
   return { findOther, take, end }
-}
-
-/** A server of an earlier release knows only `input` and `watch`, and ignores `speaks`. */
-function toReleaseNeed(need: LiveNeed): { readonly need: string; readonly speaks?: true } {
-  return need === 'speech' ? { need: 'input', speaks: true } : { need }
 }
 
 /** The interval at which a process tries to take over the session of a process that does not answer. */

@@ -41,8 +41,7 @@ const HOLDS = 'live-holds'
 
 const ReleaseRequest = z.object({
   chat: RequestChat,
-  need: z.enum(['input', 'watch']),
-  speaks: z.boolean().optional(),
+  need: z.enum(['input', 'speech', 'watch']),
 })
 const ApprovalRequest = z.object({ approvalId: z.string() })
 const OutputRequest = z.object({
@@ -68,8 +67,8 @@ export class LiveOwners {
   async answer(kind: string, body: unknown): Promise<unknown> {
     switch (kind) {
       case RELEASE: {
-        const { chat, need, speaks = false } = ReleaseRequest.parse(body)
-        return (await this.#options.runs?.release(chat, speaks ? 'speech' : need)) ?? 'released'
+        const { chat, need } = ReleaseRequest.parse(body)
+        return (await this.#options.runs?.release(chat, need)) ?? 'released'
       }
       case DECIDED:
         return this.#takeDecision(ApprovalRequest.parse(body).approvalId)

@@ -268,7 +268,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   full: 'Free disk space.',
   corrupt: 'Restore the database from a backup, and restart the process.',
   'newer-schema': 'Start the newer version of the library.',
-  'older-schema': 'Run the migrations.',
+  'older-schema': 'Run the migrations. A database of an unreleased version must be deleted.',
   closed: 'Restart the process. Close the store after the bridge.',
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 
+import { countApplied, FIRST_VERSION, versionAfter } from '../schema-version.ts'
 import { StoreError } from '../store-error.ts'
 import type { Database, RunStatement } from './database.ts'
 
@@ -19,7 +20,7 @@ interface Migration {
  */
 export const migrations: readonly Migration[] = [
   {
-    minimum: 1,
+    minimum: FIRST_VERSION,
     sql: `
       CREATE SEQUENCE $schema.epochs;
 
@@ -77,6 +78,34 @@ export const migrations: readonly Migration[] = [
         PRIMARY KEY (app_name, user_id, id)
       );
 
+      -- Returns a session and its events after a position, one page of them. One query, so that the state and the events are of one
+      -- moment: that of the call, not that of the statement with the call, which may first wait for a lock.
+      CREATE FUNCTION $schema.read_session(
+        app text, person text, chat text, known_epoch bigint, known_seq bigint, page_size integer)
+      RETURNS TABLE (
+        seq bigint, epoch bigint, updated_at double precision, state text, app_state text, user_state text, data text)
+      LANGUAGE plpgsql VOLATILE AS $body$
+      #variable_conflict use_column
+      BEGIN
+        RETURN QUERY
+        WITH found AS MATERIALIZED (
+          SELECT session, seq, epoch, updated_at FROM $schema.sessions
+          WHERE app_name = app AND user_id = person AND session_id = chat)
+        SELECT seq, epoch, updated_at,
+          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
+            FROM $schema.session_state AS own WHERE own.session = found.session),
+          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
+            FROM $schema.app_state WHERE app_name = app),
+          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
+            FROM $schema.user_state WHERE app_name = app AND user_id = person),
+          NULL::text FROM found
+        UNION ALL
+        SELECT seq, NULL, NULL, NULL, NULL, NULL, data FROM (
+          SELECT events.seq, data FROM found JOIN $schema.events USING (session)
+          WHERE events.seq > CASE WHEN epoch = known_epoch THEN known_seq ELSE 0 END
+          ORDER BY events.seq LIMIT page_size) AS page;
+      END $body$;
+
       CREATE TABLE $schema.secrets (
         name text COLLATE "C" PRIMARY KEY,
         value bytea NOT NULL
@@ -108,6 +137,43 @@ export const migrations: readonly Migration[] = [
       CREATE INDEX approvals_unreported ON $schema.approvals (app_name) WHERE unreported_since IS NOT NULL;
       CREATE INDEX approvals_deciders ON $schema.approvals USING gin (deciders) WHERE state = 'requested';
 
+      -- Who may see an approval, pending or decided: its requester, and everyone who may decide one of its steps. A trigger writes
+      -- the rows. Names and tools are JSON, as in asked.
+      CREATE TABLE $schema.approval_readers (
+        app_name text COLLATE "C" NOT NULL,
+        name text COLLATE "C" NOT NULL,
+        seq bigint NOT NULL REFERENCES $schema.approvals ON DELETE CASCADE,
+        principal_id text COLLATE "C" NOT NULL,
+        tool text COLLATE "C" NOT NULL,
+        PRIMARY KEY (app_name, name, seq)
+      );
+      CREATE INDEX approval_readers_approval ON $schema.approval_readers (seq);
+
+      -- PostgreSQL cannot parse JSON with an escape of NUL or of a lone surrogate. This turns "\\u0000" into the text of the escape.
+      CREATE FUNCTION $schema.without_escapes(encoded text) RETURNS json LANGUAGE sql IMMUTABLE AS $$
+        SELECT regexp_replace(encoded, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u', '\\1\\\\\\\\u', 'g')::json
+      $$;
+      -- Returns the names as JSON text, as they are stored elsewhere.
+      CREATE FUNCTION $schema.reader_names(asked json) RETURNS SETOF text LANGUAGE sql IMMUTABLE AS $$
+        SELECT '["principal",' || (asked -> 'chat' -> 'principalId')::text || ']'
+        UNION SELECT '["principal",' || item::text || ']'
+          FROM json_array_elements(asked -> 'terms' -> 'chain') AS step, json_array_elements(step -> 'principals') AS item
+        UNION SELECT '["role",' || item::text || ']'
+          FROM json_array_elements(asked -> 'terms' -> 'chain') AS step, json_array_elements(step -> 'roles') AS item
+      $$;
+      CREATE FUNCTION $schema.add_readers() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO $schema.approval_readers (app_name, name, seq, principal_id, tool)
+          SELECT NEW.app_name, name, NEW.seq, NEW.principal_id, (decoded -> 'toolName')::text
+          FROM $schema.without_escapes(NEW.asked) AS decoded, $schema.reader_names(decoded) AS name;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER approval_readers_added AFTER INSERT ON $schema.approvals
+        FOR EACH ROW EXECUTE FUNCTION $schema.add_readers();
+
+      -- The open questions of MCP servers.
+      CREATE INDEX approvals_elicitations ON $schema.approvals (app_name, seq)
+        WHERE state = 'requested' AND $schema.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation';
+
       CREATE TABLE $schema.approval_audit (
         seq bigint PRIMARY KEY,
         approval_id text COLLATE "C" NOT NULL,
@@ -128,13 +194,48 @@ export const migrations: readonly Migration[] = [
       INSERT INTO $schema.audit_head (seq, hash) VALUES (0, '');
       CREATE FUNCTION $schema.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'the audit record is append-only'; END $$;
-      CREATE TRIGGER approval_audit_is_final BEFORE UPDATE OR DELETE OR TRUNCATE ON $schema.approval_audit
+      -- The newest audit entry that retention has removed. The removal is also an entry of the record.
+      CREATE TABLE $schema.audit_cut (
+        single boolean PRIMARY KEY DEFAULT true CHECK (single),
+        seq bigint NOT NULL,
+        hash text NOT NULL
+      );
+      CREATE TRIGGER approval_audit_is_final BEFORE TRUNCATE ON $schema.approval_audit
         FOR EACH STATEMENT EXECUTE FUNCTION $schema.refuse_change();
+      -- Only the content of an entry can be erased.
+      CREATE TRIGGER approval_audit_is_kept BEFORE UPDATE ON $schema.approval_audit FOR EACH ROW
+        WHEN (NEW.entry <> '{"erased":true}' OR (NEW.seq, NEW.approval_id, NEW.version, NEW.at, NEW.hash, NEW.write_id)
+          IS DISTINCT FROM (OLD.seq, OLD.approval_id, OLD.version, OLD.at, OLD.hash, OLD.write_id))
+        EXECUTE FUNCTION $schema.refuse_change();
+      CREATE FUNCTION $schema.refuse_removal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF OLD.seq > coalesce((SELECT seq FROM $schema.audit_cut), 0) THEN
+          RAISE EXCEPTION 'the audit record is append-only';
+        END IF;
+        RETURN OLD;
+      END $$;
+      CREATE TRIGGER approval_audit_stays BEFORE DELETE ON $schema.approval_audit
+        FOR EACH ROW EXECUTE FUNCTION $schema.refuse_removal();
 
       CREATE TABLE $schema.workers (
         worker text COLLATE "C" PRIMARY KEY,
         beat_at double precision NOT NULL
       );
+
+      -- The clock for leases: the time since 1970, without the time in which no instance could write. It was at when the clock of the
+      -- database was at ticked_at, and advances by max_gap at most until an instance stores it again. It stands still until the first one
+      -- does, with a max_gap of its own lease: a longer one would let it go back then.
+      CREATE TABLE $schema.lease_clock (
+        single boolean PRIMARY KEY DEFAULT true CHECK (single),
+        at double precision NOT NULL,
+        ticked_at double precision NOT NULL,
+        max_gap double precision NOT NULL
+      );
+      INSERT INTO $schema.lease_clock (at, ticked_at, max_gap)
+        SELECT now, now, 0 FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now) AS clock;
+      CREATE FUNCTION $schema.lease_now() RETURNS double precision LANGUAGE plpgsql VOLATILE AS $body$ BEGIN
+        RETURN (
+          SELECT at + greatest(0, least(extract(epoch FROM clock_timestamp()) * 1000 - ticked_at, max_gap)) FROM $schema.lease_clock);
+      END $body$;
 
       CREATE TABLE $schema.chat_locks (
         app_name text COLLATE "C" NOT NULL,
@@ -144,6 +245,8 @@ export const migrations: readonly Migration[] = [
         token text COLLATE "C" NOT NULL,
         background boolean NOT NULL,
         locked_at double precision NOT NULL,
+        -- When the lock was acquired, by the clock of the database.
+        since timestamptz NOT NULL DEFAULT clock_timestamp(),
         PRIMARY KEY (app_name, principal_id, chat_id)
       );
 
@@ -171,12 +274,41 @@ export const migrations: readonly Migration[] = [
         agent text,
         PRIMARY KEY (app_name, principal_id, chat_id)
       );
-    `,
-  },
-  {
-    minimum: 1,
-    // The rows of running turns. They live as long as their turns.
-    sql: `
+
+      -- What another instance needs to continue a live session, encrypted.
+      CREATE TABLE $schema.live_sessions (
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        chat_id text COLLATE "C" NOT NULL,
+        state bytea NOT NULL,
+        saved_at double precision NOT NULL,
+        PRIMARY KEY (app_name, principal_id, chat_id)
+      );
+
+      -- What people gave the agent by signing in, encrypted, and sign-ins that have begun.
+      CREATE TABLE $schema.credentials (
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        name text COLLATE "C" NOT NULL,
+        sealed bytea NOT NULL,
+        version integer NOT NULL,
+        used_at double precision NOT NULL,
+        refresh_until double precision NOT NULL,
+        PRIMARY KEY (app_name, principal_id, name)
+      );
+      CREATE INDEX credentials_used ON $schema.credentials (used_at);
+
+      CREATE TABLE $schema.sign_in_attempts (
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        id text COLLATE "C" NOT NULL,
+        sealed bytea NOT NULL,
+        expires_at double precision NOT NULL,
+        PRIMARY KEY (app_name, id)
+      );
+      CREATE INDEX sign_in_attempts_expired ON $schema.sign_in_attempts (expires_at);
+
+      -- The rows of running turns. They live as long as their turns.
       CREATE TABLE $schema.relay_turns (
         turn_id text PRIMARY KEY,
         app_name text NOT NULL,
@@ -216,180 +348,6 @@ export const migrations: readonly Migration[] = [
       CREATE INDEX relay_signals_of_target ON $schema.relay_signals (target);
     `,
   },
-  {
-    minimum: 1,
-    sql: `
-      -- The newest audit entry that retention has removed. The removal is also an entry of the record.
-      CREATE TABLE $schema.audit_cut (
-        single boolean PRIMARY KEY DEFAULT true CHECK (single),
-        seq bigint NOT NULL,
-        hash text NOT NULL
-      );
-      DROP TRIGGER approval_audit_is_final ON $schema.approval_audit;
-      CREATE TRIGGER approval_audit_is_final BEFORE TRUNCATE ON $schema.approval_audit
-        FOR EACH STATEMENT EXECUTE FUNCTION $schema.refuse_change();
-      -- Only the content of an entry can be erased.
-      CREATE TRIGGER approval_audit_is_kept BEFORE UPDATE ON $schema.approval_audit FOR EACH ROW
-        WHEN (NEW.entry <> '{"erased":true}' OR (NEW.seq, NEW.approval_id, NEW.version, NEW.at, NEW.hash, NEW.write_id)
-          IS DISTINCT FROM (OLD.seq, OLD.approval_id, OLD.version, OLD.at, OLD.hash, OLD.write_id))
-        EXECUTE FUNCTION $schema.refuse_change();
-      CREATE FUNCTION $schema.refuse_removal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        IF OLD.seq > coalesce((SELECT seq FROM $schema.audit_cut), 0) THEN
-          RAISE EXCEPTION 'the audit record is append-only';
-        END IF;
-        RETURN OLD;
-      END $$;
-      CREATE TRIGGER approval_audit_stays BEFORE DELETE ON $schema.approval_audit
-        FOR EACH ROW EXECUTE FUNCTION $schema.refuse_removal();
-    `,
-  },
-  {
-    minimum: 1,
-    sql: `
-      -- What another instance needs to continue a live session, encrypted.
-      CREATE TABLE $schema.live_sessions (
-        app_name text COLLATE "C" NOT NULL,
-        principal_id text COLLATE "C" NOT NULL,
-        chat_id text COLLATE "C" NOT NULL,
-        state bytea NOT NULL,
-        saved_at double precision NOT NULL,
-        PRIMARY KEY (app_name, principal_id, chat_id)
-      );
-    `,
-  },
-  {
-    minimum: 1,
-    sql: `
-      -- Who may see an approval, pending or decided: its requester, and everyone who may decide one of its steps. A trigger writes
-      -- the rows, so that approvals of instances with an earlier version have them too. Names and tools are JSON, as in asked.
-      CREATE TABLE $schema.approval_readers (
-        app_name text COLLATE "C" NOT NULL,
-        name text COLLATE "C" NOT NULL,
-        seq bigint NOT NULL REFERENCES $schema.approvals ON DELETE CASCADE,
-        principal_id text COLLATE "C" NOT NULL,
-        tool text COLLATE "C" NOT NULL,
-        PRIMARY KEY (app_name, name, seq)
-      );
-      CREATE INDEX approval_readers_approval ON $schema.approval_readers (seq);
-
-      -- PostgreSQL cannot parse JSON with an escape of NUL or of a lone surrogate. This turns "\\u0000" into the text of the escape.
-      CREATE FUNCTION $schema.without_escapes(encoded text) RETURNS json LANGUAGE sql IMMUTABLE AS $$
-        SELECT regexp_replace(encoded, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u', '\\1\\\\\\\\u', 'g')::json
-      $$;
-      -- Returns the names as JSON text, as they are stored elsewhere.
-      CREATE FUNCTION $schema.reader_names(asked json) RETURNS SETOF text LANGUAGE sql IMMUTABLE AS $$
-        SELECT '["principal",' || (asked -> 'chat' -> 'principalId')::text || ']'
-        UNION SELECT '["principal",' || item::text || ']'
-          FROM json_array_elements(asked -> 'terms' -> 'chain') AS step, json_array_elements(step -> 'principals') AS item
-        UNION SELECT '["role",' || item::text || ']'
-          FROM json_array_elements(asked -> 'terms' -> 'chain') AS step, json_array_elements(step -> 'roles') AS item
-      $$;
-      -- Runs with the rights of the user that migrated: an instance with an earlier version knows nothing of this table.
-      CREATE FUNCTION $schema.add_readers() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$ BEGIN
-        INSERT INTO $schema.approval_readers (app_name, name, seq, principal_id, tool)
-          SELECT NEW.app_name, name, NEW.seq, NEW.principal_id, (decoded -> 'toolName')::text
-          FROM $schema.without_escapes(NEW.asked) AS decoded, $schema.reader_names(decoded) AS name;
-        RETURN NULL;
-      END $$;
-      CREATE TRIGGER approval_readers_added AFTER INSERT ON $schema.approvals
-        FOR EACH ROW EXECUTE FUNCTION $schema.add_readers();
-
-      INSERT INTO $schema.approval_readers (app_name, name, seq, principal_id, tool)
-        SELECT app_name, name, seq, principal_id, (decoded -> 'toolName')::text
-        FROM $schema.approvals, $schema.without_escapes(asked) AS decoded, $schema.reader_names(decoded) AS name;
-    `,
-  },
-  {
-    minimum: 1,
-    sql: `
-      -- What people gave the agent by signing in, encrypted, and sign-ins that have begun.
-      CREATE TABLE $schema.credentials (
-        app_name text COLLATE "C" NOT NULL,
-        principal_id text COLLATE "C" NOT NULL,
-        name text COLLATE "C" NOT NULL,
-        sealed bytea NOT NULL,
-        version integer NOT NULL,
-        used_at double precision NOT NULL,
-        refresh_until double precision NOT NULL,
-        PRIMARY KEY (app_name, principal_id, name)
-      );
-      CREATE INDEX credentials_used ON $schema.credentials (used_at);
-
-      CREATE TABLE $schema.sign_in_attempts (
-        app_name text COLLATE "C" NOT NULL,
-        principal_id text COLLATE "C" NOT NULL,
-        id text COLLATE "C" NOT NULL,
-        sealed bytea NOT NULL,
-        expires_at double precision NOT NULL,
-        PRIMARY KEY (app_name, id)
-      );
-      CREATE INDEX sign_in_attempts_expired ON $schema.sign_in_attempts (expires_at);
-    `,
-  },
-  {
-    minimum: 1,
-    sql: `
-      -- The open questions of MCP servers.
-      CREATE INDEX approvals_elicitations ON $schema.approvals (app_name, seq)
-        WHERE state = 'requested' AND $schema.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation';
-      `,
-  },
-  {
-    minimum: 1,
-    sql: `
-      -- Returns a session and its events after a position, one page of them. One query, so that the state and the events are of one
-      -- moment: that of the call, not that of the statement with the call, which may first wait for a lock.
-      CREATE FUNCTION $schema.read_session(
-        app text, person text, chat text, known_epoch bigint, known_seq bigint, page_size integer)
-      RETURNS TABLE (
-        seq bigint, epoch bigint, updated_at double precision, state text, app_state text, user_state text, data text)
-      LANGUAGE plpgsql VOLATILE AS $body$
-      #variable_conflict use_column
-      BEGIN
-        RETURN QUERY
-        WITH found AS MATERIALIZED (
-          SELECT session, seq, epoch, updated_at FROM $schema.sessions
-          WHERE app_name = app AND user_id = person AND session_id = chat)
-        SELECT seq, epoch, updated_at,
-          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
-            FROM $schema.session_state AS own WHERE own.session = found.session),
-          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
-            FROM $schema.app_state WHERE app_name = app),
-          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
-            FROM $schema.user_state WHERE app_name = app AND user_id = person),
-          NULL::text FROM found
-        UNION ALL
-        SELECT seq, NULL, NULL, NULL, NULL, NULL, data FROM (
-          SELECT events.seq, data FROM found JOIN $schema.events USING (session)
-          WHERE events.seq > CASE WHEN epoch = known_epoch THEN known_seq ELSE 0 END
-          ORDER BY events.seq LIMIT page_size) AS page;
-      END $body$;
-    `,
-  },
-  {
-    // Instances of an earlier version judge leases by another clock.
-    minimum: 9,
-    sql: `
-      -- The clock for leases: the time since 1970, without the time in which no instance could write. It was at when the clock of the
-      -- database was at ticked_at, and advances by max_gap at most until an instance stores it again. It stands still until the first one
-      -- does, with a max_gap of its own lease: a longer one would let it go back then.
-      CREATE TABLE $schema.lease_clock (
-        single boolean PRIMARY KEY DEFAULT true CHECK (single),
-        at double precision NOT NULL,
-        ticked_at double precision NOT NULL,
-        max_gap double precision NOT NULL
-      );
-      INSERT INTO $schema.lease_clock (at, ticked_at, max_gap)
-        SELECT now, now, 0 FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now) AS clock;
-      CREATE FUNCTION $schema.lease_now() RETURNS double precision LANGUAGE plpgsql VOLATILE AS $body$ BEGIN
-        RETURN (
-          SELECT at + greatest(0, least(extract(epoch FROM clock_timestamp()) * 1000 - ticked_at, max_gap)) FROM $schema.lease_clock);
-      END $body$;
-
-      -- When the lock was acquired, by the clock of the database.
-      ALTER TABLE $schema.chat_locks ADD COLUMN since timestamptz NOT NULL DEFAULT clock_timestamp();
-    `,
-  },
 ]
 
 export interface MigrateOptions {
@@ -405,8 +363,8 @@ export async function migrate(
   database: Database,
   { schema, allowed, steps = migrations }: MigrateOptions,
 ): Promise<void> {
-  const isCurrent = (await database.retry((run) => readVersion(run, schema, steps))) >= steps.length
-  if (isCurrent) return
+  const applied = await database.retry((run) => readApplied(run, schema, steps))
+  if (applied >= steps.length) return
   if (!allowed) {
     throw new StoreError(
       'older-schema',
@@ -416,14 +374,13 @@ export async function migrate(
   await database.transaction(
     async (run) => {
       // Another instance may have migrated meanwhile.
-      let version = await readVersion(run, schema, steps)
-      if (version === 0) await createVersion(run, schema)
-      for (; version < steps.length; version += 1) {
-        const step = steps[version]
-        if (step === undefined) break
+      const done = await readApplied(run, schema, steps)
+      if (done === 0) await createVersion(run, schema)
+      for (const [index, step] of steps.entries()) {
+        if (index < done) continue
         await run(step.sql.replaceAll('$schema', () => schema))
         await run(`UPDATE ${schema}.schema_version SET version = $1, minimum = $2`, [
-          version + 1,
+          versionAfter(index + 1),
           step.minimum,
         ])
       }
@@ -444,8 +401,8 @@ async function createVersion(run: RunStatement, schema: string): Promise<void> {
   )
 }
 
-/** Returns the version of the schema, 0 if there is none. Throws if a newer version does not support this one. */
-async function readVersion(
+/** Returns how many migrations the schema has had: none if it is missing. Throws if it does not support this version. */
+async function readApplied(
   run: RunStatement,
   schema: string,
   steps: readonly Migration[],
@@ -460,13 +417,16 @@ async function readVersion(
     `SELECT version, minimum FROM ${schema}.schema_version`,
   )
   const { version = 0, minimum = 0 } = row ?? {}
-  if (minimum > steps.length) {
+  if (minimum > versionAfter(steps.length)) {
     throw new StoreError(
       'newer-schema',
       `The schema ${schema} has version ${version}, which this version of the library cannot use. Upgrade the library.`,
     )
   }
-  return version
+  return countApplied(version, {
+    name: `The schema ${schema}`,
+    remove: `Drop it (DROP SCHEMA ${schema} CASCADE)`,
+  })
 }
 
 /** A number that identifies the migration lock of a schema. */

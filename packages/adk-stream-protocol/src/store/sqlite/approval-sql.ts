@@ -40,17 +40,17 @@ function prepareTransitions(connection: Connection, clock: string) {
       'INSERT INTO approval_deciders (name, approval_id) VALUES (?, ?)',
     ),
     replace: connection.prepare(`
-      UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, untold_since = ?6, moved = ?7
+      UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, unreported_since = ?6, moved = ?7
       WHERE id = ?1 AND version = ?9 AND (?8 IS NULL OR ${clock} < ?8)`),
     isSilent: connection.prepare<{ silent: number }>(`
       SELECT 1 AS silent FROM approvals WHERE id = ?1 AND worker = ?2 AND started_at <= ?3 AND NOT EXISTS (
         SELECT 1 FROM workers WHERE workers.worker = ?2 AND beat_at > ?3)`),
     markReported: connection.prepare(`
-      UPDATE approvals SET untold_since = NULL
+      UPDATE approvals SET unreported_since = NULL
       WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ? AND state <> 'approved'`),
     markAllReported: connection.prepare(`
-      UPDATE approvals SET untold_since = NULL
-      WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND untold_since IS NOT NULL`),
+      UPDATE approvals SET unreported_since = NULL
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND unreported_since IS NOT NULL`),
     deleteDeciders: connection.prepare('DELETE FROM approval_deciders WHERE approval_id = ?'),
     appendAudit: prepareAppend(connection),
   }
@@ -83,7 +83,7 @@ function prepareReads(connection: Connection, clock: string) {
     ),
     unreported: selectApprovals(
       connection,
-      `app_name = ?1 AND untold_since IS NOT NULL AND (state = 'approved' OR untold_since <= ?2)
+      `app_name = ?1 AND unreported_since IS NOT NULL AND (state = 'approved' OR unreported_since <= ?2)
       AND NOT EXISTS (
         SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
         WHERE chat_locks.app_name = approvals.app_name AND chat_locks.principal_id = approvals.principal_id
@@ -115,8 +115,8 @@ function prepareLeases(connection: Connection) {
     hasLeases: connection.prepare<{ found: number }>(`
       SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM chat_locks)
         OR EXISTS (SELECT 1 FROM approvals WHERE state = 'executing')
-        OR EXISTS (SELECT 1 FROM approvals WHERE untold_since IS NOT NULL)
-        OR EXISTS (SELECT 1 FROM waits WHERE taken_at IS NOT NULL)`),
+        OR EXISTS (SELECT 1 FROM approvals WHERE unreported_since IS NOT NULL)
+        OR EXISTS (SELECT 1 FROM browser_calls WHERE taken_at IS NOT NULL)`),
     // Leases are far shorter than a day, so these have expired.
     forgetWorkers: connection.prepare('DELETE FROM workers WHERE abs(beat_at) < ? - 86400000'),
     lockChat: connection.prepare(`
@@ -276,23 +276,6 @@ function chainEntries(
     values.push(row.seq, approvalId, version, entry, last.hash)
   }
   return { values, last }
-}
-
-/** Adds hashes to the entries of a record that was written before entries had any. */
-export function chainExisting(connection: Connection): void {
-  const select = connection.prepare<ChainedRow>(SELECT_PAGE)
-  const update = connection.prepare('UPDATE approval_audit SET hash = ? WHERE seq = ?')
-  let previous = GENESIS
-  let after = 0
-  for (;;) {
-    const rows = select.rows(after, PAGE)
-    for (const row of rows) {
-      previous = hashEntry(previous, row)
-      update.run(previous, row.seq)
-      after = row.seq
-    }
-    if (rows.length < PAGE) return
-  }
 }
 
 /** Reads the audit record of a database, for `verifyChain`. */

@@ -63,16 +63,16 @@ export async function endEarlierLeases(connection: Connection, clock: LeaseClock
     SELECT 1 AS later WHERE
       EXISTS (SELECT 1 FROM workers WHERE beat_at > ?1) OR EXISTS (SELECT 1 FROM chat_locks WHERE locked_at > ?1)
       OR EXISTS (SELECT 1 FROM approvals WHERE state = 'executing' AND started_at > ?1)
-      OR EXISTS (SELECT 1 FROM approvals WHERE untold_since IS NOT NULL AND untold_since > ?1)
-      OR EXISTS (SELECT 1 FROM waits WHERE taken_at > ?1)`)
+      OR EXISTS (SELECT 1 FROM approvals WHERE unreported_since IS NOT NULL AND unreported_since > ?1)
+      OR EXISTS (SELECT 1 FROM browser_calls WHERE taken_at > ?1)`)
   // Usually there are none, and this query takes no lock.
   if ((await find.select(clock())).length === 0) return
   const steps = [
     'DELETE FROM workers WHERE beat_at > ?1',
     'DELETE FROM chat_locks WHERE locked_at > ?1',
     `UPDATE approvals SET started_at = 0 WHERE state = 'executing' AND started_at > ?1`,
-    'UPDATE approvals SET untold_since = 0 WHERE untold_since IS NOT NULL AND untold_since > ?1',
-    'UPDATE waits SET taken_at = NULL WHERE taken_at > ?1',
+    'UPDATE approvals SET unreported_since = 0 WHERE unreported_since IS NOT NULL AND unreported_since > ?1',
+    'UPDATE browser_calls SET taken_at = NULL WHERE taken_at > ?1',
   ].map((sql) => connection.prepare(sql))
   await connection.write(() => {
     const now = clock()

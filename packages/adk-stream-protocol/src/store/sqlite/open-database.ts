@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { countApplied, versionAfter } from '../schema-version.ts'
 import { StoreError } from '../store-error.ts'
 import { Connection, readCode, readOnlyError } from './connection.ts'
 import { restartLeaseClock } from './leases.ts'
@@ -16,7 +17,7 @@ export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise
   const connection = new Connection(path, OPEN_TIMEOUT_MS)
   try {
     // Checked before any setting, so that a file of another program stays unchanged.
-    await connection.retry(() => readVersion(connection, path))
+    await connection.retry(() => readApplied(connection, path))
     // Two processes may switch a new file to WAL at the same time.
     await connection.retry(() => connection.exec('PRAGMA journal_mode = WAL'))
     // `secure_delete` overwrites deleted data with zeros.
@@ -41,11 +42,11 @@ export async function openExisting(path: string): Promise<Connection> {
   if (!existsSync(path)) throw new StoreError('unavailable', `The file ${path} does not exist.`)
   const connection = new Connection(path, OPEN_TIMEOUT_MS)
   try {
-    const version = await connection.retry(() => readVersion(connection, path))
-    if (version === migrations.length) return connection
+    const applied = await connection.retry(() => readApplied(connection, path))
+    if (applied === migrations.length) return connection
     throw new StoreError(
-      'invalid',
-      `The database ${path} has the schema of an older version of this library. Start the server once to migrate it.`,
+      'older-schema',
+      `The database ${path} is empty, or has the schema of an older version of this library. Start the server once to migrate it.`,
     )
   } catch (error) {
     connection.close()
@@ -76,20 +77,17 @@ function readFileError(cause: unknown): 'read-only' | 'full' | 'unavailable' {
 }
 
 async function migrate(connection: Connection, path: string): Promise<void> {
-  const version = await connection.retry(() => readVersion(connection, path))
-  if (version < migrations.length) await connection.write(() => applyMigrations(connection, path))
+  const applied = await connection.retry(() => readApplied(connection, path))
+  if (applied < migrations.length) await connection.write(() => applyMigrations(connection, path))
 }
 
 /** One transaction for all migrations: a new database is created in half of the time. */
 function applyMigrations(connection: Connection, path: string): void {
   // Read again under the write lock, because another process may have migrated meanwhile.
-  const version = readVersion(connection, path)
-  if (version === 0) connection.exec(CREATE_VERSION)
-  for (const step of migrations.slice(version)) {
-    if (typeof step === 'string') connection.exec(step)
-    else step(connection)
-  }
-  connection.exec(`UPDATE schema_version SET version = ${migrations.length}`)
+  const applied = readApplied(connection, path)
+  if (applied === 0) connection.exec(CREATE_VERSION)
+  for (const step of migrations.slice(applied)) connection.exec(step)
+  connection.exec(`UPDATE schema_version SET version = ${versionAfter(migrations.length)}`)
 }
 
 const CREATE_VERSION = `
@@ -97,7 +95,8 @@ const CREATE_VERSION = `
   INSERT INTO schema_version VALUES (0);
 `
 
-function readVersion(connection: Connection, path: string): number {
+/** Returns how many migrations a database has had: none if it is empty. Throws if it cannot be used. */
+function readApplied(connection: Connection, path: string): number {
   const tables = connection
     .prepare<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'")
     .rows()
@@ -110,11 +109,11 @@ function readVersion(connection: Connection, path: string): number {
   }
   const [row] = connection.prepare<{ version: number }>('SELECT version FROM schema_version').rows()
   const version = row?.version ?? 0
-  if (version > migrations.length) {
+  if (version > versionAfter(migrations.length)) {
     throw new StoreError(
       'newer-schema',
       `The database ${path} has the schema of a newer version of this library (${version}). Upgrade the library.`,
     )
   }
-  return version
+  return countApplied(version, { name: `The database ${path}`, remove: 'Delete the file' })
 }

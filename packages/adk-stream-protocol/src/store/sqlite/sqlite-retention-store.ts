@@ -133,7 +133,7 @@ function prepareStatements(connection: Connection, clock: string) {
   const inChat = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
   // The lock of a turn or of a live session.
   const locksChat = `app_name ${ofAppOrLive('?1')} AND principal_id = ?2 AND chat_id = ?3`
-  const isOpen = `(state IN ('requested', 'approved', 'executing') OR untold_since IS NOT NULL)`
+  const isOpen = `(state IN ('requested', 'approved', 'executing') OR unreported_since IS NOT NULL)`
   const lease = 'max(locked_at, coalesce(beat_at, 0))'
   return {
     now: connection.prepare<{ now: number }>(`SELECT ${clock} AS now`),
@@ -145,7 +145,7 @@ function prepareStatements(connection: Connection, clock: string) {
         WHERE (?1 IS NULL OR app_name = ?1) AND updated_at < ?2)
       AND created_at < ?2
       AND NOT EXISTS (SELECT 1 FROM approvals WHERE ${sameChat('approvals')} AND ${isOpen})
-      AND NOT EXISTS (SELECT 1 FROM waits WHERE ${sameChat('waits')} AND deadline > ?2)
+      AND NOT EXISTS (SELECT 1 FROM browser_calls WHERE ${sameChat('browser_calls')} AND deadline > ?2)
       AND NOT EXISTS (
         SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
         WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND ${lease} > ?3)
@@ -155,7 +155,7 @@ function prepareStatements(connection: Connection, clock: string) {
         EXISTS (SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker) WHERE ${locksChat} AND ${lease} > ?4)
         OR EXISTS (SELECT 1 FROM approvals WHERE ${inChat} AND ${isOpen})
         OR ?5 IS NOT NULL AND (
-          EXISTS (SELECT 1 FROM waits WHERE ${inChat} AND deadline > ?5)
+          EXISTS (SELECT 1 FROM browser_calls WHERE ${inChat} AND deadline > ?5)
           OR NOT EXISTS (
             SELECT 1 FROM sessions
             WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND max(updated_at, created_at) < ?5))`),
@@ -163,7 +163,7 @@ function prepareStatements(connection: Connection, clock: string) {
       connection.prepare(
         'DELETE FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3',
       ),
-      ...['chats', 'waits', 'live_sessions'].map((table) =>
+      ...['chats', 'browser_calls', 'live_sessions'].map((table) =>
         connection.prepare(`DELETE FROM ${table} WHERE ${inChat}`),
       ),
       connection.prepare(`DELETE FROM chat_locks WHERE ${locksChat}`),
@@ -214,4 +214,4 @@ function prepareStatements(connection: Connection, clock: string) {
 }
 
 /** The tables with rows of a principal, other than sessions and approvals. */
-const OWNED_TABLES = ['chats', 'waits', 'live_sessions', 'credentials', 'sign_in_attempts']
+const OWNED_TABLES = ['chats', 'browser_calls', 'live_sessions', 'credentials', 'sign_in_attempts']

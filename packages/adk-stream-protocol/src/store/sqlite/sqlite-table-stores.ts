@@ -54,21 +54,21 @@ export function sqliteBrowserCalls(
 ): BrowserCallStore {
   const { read, write } = queriesOf(connection)
   const isDue = `app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2`
-  const findDue = read(`SELECT 1 FROM waits WHERE ${isDue} LIMIT 1`)
+  const findDue = read(`SELECT 1 FROM browser_calls WHERE ${isDue} LIMIT 1`)
   const takeDue = connection.prepare<BrowserCallRow>(`
-    UPDATE waits SET taken_at = ?2, lease_ms = ?3
-    WHERE wait IN (
-      SELECT wait FROM waits WHERE ${isDue} ORDER BY coalesce(taken_at, 0), deadline LIMIT ?4)
+    UPDATE browser_calls SET taken_at = ?2, lease_ms = ?3
+    WHERE call IN (
+      SELECT call FROM browser_calls WHERE ${isDue} ORDER BY coalesce(taken_at, 0), deadline LIMIT ?4)
     RETURNING principal_id, chat_id, tool_call_id, message_id`)
   return browserCallStore({
     add: write(`
-      INSERT INTO waits (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
+      INSERT INTO browser_calls (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
       VALUES (?, ?, ?, ?, ?, ${clock} + ?) ON CONFLICT DO NOTHING`),
-    list: read('SELECT * FROM waits ORDER BY deadline LIMIT ?'),
-    listChat: read(`SELECT * FROM waits WHERE ${IN_CHAT} ORDER BY deadline LIMIT ?4`),
+    list: read('SELECT * FROM browser_calls ORDER BY deadline LIMIT ?'),
+    listChat: read(`SELECT * FROM browser_calls WHERE ${IN_CHAT} ORDER BY deadline LIMIT ?4`),
     drop: write(`
-      DELETE FROM waits WHERE ${IN_CHAT} AND tool_call_id IN (SELECT value FROM json_each(?4))`),
-    dropChat: write(`DELETE FROM waits WHERE ${IN_CHAT}`),
+      DELETE FROM browser_calls WHERE ${IN_CHAT} AND tool_call_id IN (SELECT value FROM json_each(?4))`),
+    dropChat: write(`DELETE FROM browser_calls WHERE ${IN_CHAT}`),
     takeDue: async (appName, ...rest) => {
       // Usually nothing is due, and this query takes no lock.
       if ((await findDue(appName, leaseNow())).length === 0) return []
