@@ -7,13 +7,13 @@ import {
 import type { AdkUIMessage } from 'adk-stream-protocol/client'
 import { createRoot } from 'react-dom/client'
 
-import { openLiveTransport } from './live-transport.ts'
+import { openSocketTransport } from './socket-transport.ts'
 
 const query = new URLSearchParams(location.search)
 const id = query.get('chat') ?? ''
 const isLive = query.has('live')
 const transport = isLive
-  ? openLiveTransport()
+  ? openSocketTransport()
   : new DefaultChatTransport<AdkUIMessage>({ api: '/stream' })
 
 /** A typical page of an AI SDK application: `useChat` with a transport, and a request that stops the reply. */

@@ -18,7 +18,7 @@ export async function buildStockPage(version: '6' | '7', folder: string): Promis
   const alias = {
     '@ai-sdk/react': resolve('@ai-sdk/react-7'),
     ai: resolve('ai-7'),
-    './live-transport.ts': join(ROOT, 'live-transport-7.ts'),
+    './socket-transport.ts': join(ROOT, 'socket-transport-7.ts'),
   }
   await build({
     root: ROOT,

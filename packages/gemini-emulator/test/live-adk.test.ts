@@ -33,7 +33,7 @@ import {
 
 setLogLevel(LogLevel.ERROR)
 
-interface LiveRunOptions {
+interface LiveAgentOptions {
   readonly model?: string
   readonly tools?: BaseTool[]
   readonly runConfig?: Partial<RunConfig>
@@ -41,7 +41,7 @@ interface LiveRunOptions {
 }
 
 /** Starts `runLive` of ADK's runner. Disposing it closes the queue and waits for its end. */
-async function runLive(server: LiveServer, options: LiveRunOptions = {}) {
+async function runLive(server: LiveServer, options: LiveAgentOptions = {}) {
   const { model = NATIVE_AUDIO, tools = [], runConfig, handle } = options
   const agent = new LlmAgent({
     name: 'assistant',

@@ -109,7 +109,7 @@ export function declareNonBlocking({ config }: LlmRequest): void {
   }
 }
 
-interface LiveRunOptions extends LivePluginOptions {
+interface LiveAgentOptions extends LivePluginOptions {
   readonly chat: AppChatRef
   readonly agent: BaseAgent
   readonly model: BaseLlm
@@ -120,7 +120,7 @@ interface LiveRunOptions extends LivePluginOptions {
 }
 
 /** Runs a copy of the agent live, with ADK. Yields its events. */
-export function runLiveAgent(options: LiveRunOptions): AsyncGenerator<Event, void> {
+export function runLiveAgent(options: LiveAgentOptions): AsyncGenerator<Event, void> {
   const { chat, agent, model, services, queue, runConfig } = options
   const plugins = [new LivePlugin(options)]
   const live = toLiveAgent(agent, model)

@@ -15,7 +15,7 @@ import { assistant, defer, tool } from '../support/agents.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { openStoreDatabase } from '../support/postgres-stores.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 20 }
+const POLLING = { timeout: 120_000, interval: 20 }
 
 const TWO_PEOPLE = {
   approvals: {
@@ -212,11 +212,11 @@ test('[OB380] a running turn shows what it waits for: the model, then a tool', a
   expect(ofType(model, 'model').at(-1)).not.toHaveProperty('endedAt')
   testBridge.emulator.release('gate')
   await expect
-    .poll(async () => (await read(page)).body.waits, PATIENCE)
+    .poll(async () => (await read(page)).body.waits, POLLING)
     .toMatchObject([{ for: 'tool', toolName: 'look' }])
   finished.resolve()
   await response
-  await expect.poll(async () => (await read(page)).body.waits, PATIENCE).toEqual([])
+  await expect.poll(async () => (await read(page)).body.waits, POLLING).toEqual([])
   expect(ofType((await read(page)).body, 'tool')).toMatchObject([
     { toolName: 'look', state: 'succeeded', endedAt: expect.any(Number) as number },
   ])
@@ -244,7 +244,7 @@ test('[OB380] errors, interruptions, browser tools and hand-overs are entries', 
   const [asked] = await page.inbox()
   await page.decide(asked?.id ?? '', { approved: true })
   await expect
-    .poll(async () => (await read(page, '', 'gated')).body.waits, PATIENCE)
+    .poll(async () => (await read(page, '', 'gated')).body.waits, POLLING)
     .toMatchObject([{ for: 'browser', toolName: 'gated_locate' }])
   const gated = (await read(page, '', 'gated')).body
   expect(ofType(gated, 'hand-over')).toMatchObject([{ to: 'browser' }])
@@ -262,7 +262,7 @@ test('[OB380] errors, interruptions, browser tools and hand-overs are entries', 
 
   const stopped = page.post(send('[[say Well…]][[wait never]][[say No.]]', 'stop'))
   await testBridge.untilAsked('never')
-  await expect.poll(async () => (await read(page, '', 'stop')).body.running, PATIENCE).toBe(true)
+  await expect.poll(async () => (await read(page, '', 'stop')).body.running, POLLING).toBe(true)
   await page.fetch('http://page/chats/stop/stop', { method: 'POST' })
   await stopped
   const interrupted = (await read(page, '', 'stop')).body
@@ -282,11 +282,11 @@ test('[OB380] another server shows the turn that a server runs', async () => {
     const { body } = await person.get('/chats/chat-1/timeline')
     return JSON.parse(body) as Timeline
   }
-  await expect.poll(async () => (await at(pair.atTwo)).running, PATIENCE).toBe(true)
+  await expect.poll(async () => (await at(pair.atTwo)).running, POLLING).toBe(true)
   expect(await at(pair.atTwo)).toMatchObject({ waits: [{ for: 'model' }] })
   pair.one.emulator.release('gate')
   await answer.text()
-  await expect.poll(async () => (await at(pair.atTwo)).running, PATIENCE).toBe(false)
+  await expect.poll(async () => (await at(pair.atTwo)).running, POLLING).toBe(false)
   expect({ ...(await at(pair.atTwo)), now: 0 }).toEqual({ ...(await at(pair.atOne)), now: 0 })
 })
 

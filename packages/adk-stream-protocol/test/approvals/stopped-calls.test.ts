@@ -11,7 +11,7 @@ import { callPayment, paymentTool } from './support/payments.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
-const PATIENCE = { timeout: 60_000, interval: 10 }
+const POLLING = { timeout: 60_000, interval: 10 }
 const HEADERS = { 'x-api-key': 'hanako', 'content-type': 'application/json' }
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
@@ -42,7 +42,7 @@ async function openStopped(
   await page.untilState(id, 'executing')
   await stop(testBridge)
   // A stock client sends the decision again at the end of the stopped stream.
-  await expect.poll(() => page.started === 3 || chat.error !== undefined, PATIENCE).toBe(true)
+  await expect.poll(() => page.started === 3 || chat.error !== undefined, POLLING).toBe(true)
   const finish = (): void => gate.resolve()
   const dispose = async (): Promise<void> => {
     finish()
@@ -111,7 +111,7 @@ test('[AP795] a client that waits for a call and disconnects waits no more, and 
   await chat.stop()
   let response = await repeat(stopped)
   await expect
-    .poll(async () => (response.ok ? 200 : (response = await repeat(stopped)).status), PATIENCE)
+    .poll(async () => (response.ok ? 200 : (response = await repeat(stopped)).status), POLLING)
     .toBe(200)
   stopped.finish()
   expect(await response.text()).toContain('"balance":950')

@@ -136,7 +136,7 @@ const EXAMPLES: readonly Example[] = [
 ]
 
 /** How long nothing may happen before a tab counts as wrong, and how long while a failing program is being shortened. */
-const [PATIENCE_MS, SHORT_PATIENCE_MS] = [30_000, 8_000]
+const [MAX_WAIT_MS, SHORT_WAIT_MS] = [30_000, 8_000]
 const LONG_RUNS = 40
 
 const minutes = Number(process.env['SYNC_MODEL_MINUTES'] ?? 0)
@@ -169,7 +169,7 @@ test.each(EXAMPLES)(
   '[CL903] the tabs come to show what is stored: %#',
   async ({ mode, program }) => {
     await using stores = await openStores(mode)
-    const options = { ...stores.options, patienceMs: PATIENCE_MS }
+    const options = { ...stores.options, maxWaitMs: MAX_WAIT_MS }
     expect((await runProgram(program, options)).violations).toEqual([])
   },
 )
@@ -181,8 +181,8 @@ async function check(
   await using stores = await openStores(mode)
   let hasFailed = false
   const run = async (program: Program): Promise<void> => {
-    const patienceMs = hasFailed ? SHORT_PATIENCE_MS : PATIENCE_MS
-    const { violations, log } = await runProgram(program, { ...stores.options, patienceMs })
+    const maxWaitMs = hasFailed ? SHORT_WAIT_MS : MAX_WAIT_MS
+    const { violations, log } = await runProgram(program, { ...stores.options, maxWaitMs })
     hasFailed ||= violations.length > 0
     if (violations.length > 0) throw new Error([...violations, ...log].join('\n'))
   }
@@ -194,11 +194,11 @@ async function check(
 async function openStores({
   servers,
   database,
-}: Where): Promise<AsyncDisposable & { readonly options: Omit<SyncOptions, 'patienceMs'> }> {
+}: Where): Promise<AsyncDisposable & { readonly options: Omit<SyncOptions, 'maxWaitMs'> }> {
   if (database === 'SQLite')
     return { options: { servers }, [Symbol.asyncDispose]: async () => undefined }
   const { url: connectionString, [Symbol.asyncDispose]: drop } = await createDatabase()
   const openStore = (program: string) =>
-    openPostgresStore({ connectionString, schema: program, busyTimeoutMs: PATIENCE_MS })
+    openPostgresStore({ connectionString, schema: program, busyTimeoutMs: MAX_WAIT_MS })
   return { options: { servers, openStore }, [Symbol.asyncDispose]: drop }
 }

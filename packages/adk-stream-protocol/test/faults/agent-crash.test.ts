@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import type { Child } from './support/children.ts'
-import { openCrashPair, PATIENCE } from './support/crash-pair.ts'
+import { openCrashPair, POLLING } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { Person, readEffects } from './support/person.ts'
 
@@ -30,7 +30,7 @@ test.each(oneOf(databases, 'SQLite'))(
     await Promise.all(
       KILL_POINTS.map(async ([moment, isUnknown, effects]) => {
         const person = personOf(moment, next)
-        await expect.poll(() => settle(person), PATIENCE).toContain('Told.')
+        await expect.poll(() => settle(person), POLLING).toContain('Told.')
         const [desk] = toolParts((await person.messages())[1])
         const output = JSON.stringify(desk)
         expect([moment, output.includes('"Paid."')]).toEqual([moment, !isUnknown])

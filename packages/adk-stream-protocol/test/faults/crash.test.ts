@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 import { isLong, oneOf, times } from '../../../../test/support/long-run.ts'
 import { bundleChildren, type Child, type Children } from './support/children.ts'
-import { PATIENCE } from './support/crash-pair.ts'
+import { POLLING } from './support/crash-pair.ts'
 import { databases, type SharedDatabase } from './support/databases.ts'
 import { type Folder, makeFolder } from './support/folder.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
@@ -212,7 +212,7 @@ async function sayWhenFree(person: Person): Promise<Awaited<ReturnType<Person['s
   for (;;) {
     const answered = await person.say('[[say Fine.]]')
     if (answered.code !== 'turn-running') return answered
-    await delay(PATIENCE.interval)
+    await delay(POLLING.interval)
   }
 }
 
@@ -227,10 +227,10 @@ async function findAsked(person: Person): Promise<Asked | undefined> {
 async function expectEnd(scenario: Scenario, person: Person, asked: Asked): Promise<void> {
   const { chatId, kind, becomes } = scenario
   const read = async () => [chatId, (await person.approval(asked.approvalId))?.approval.state]
-  await expect.poll(read, PATIENCE).toEqual([chatId, becomes])
+  await expect.poll(read, POLLING).toEqual([chatId, becomes])
   if (becomes === 'requested') await decide(person, asked, kind)
   const end = endOf(scenario)
-  await expect.poll(read, PATIENCE).toEqual([chatId, end])
+  await expect.poll(read, POLLING).toEqual([chatId, end])
   // A call inside another agent is shown only when its approval is requested.
   const isShown = scenario.depth === 0 || scenario.asked !== undefined
   if (isShown) await expectTold(person, asked)
@@ -258,7 +258,7 @@ async function expectTold(person: Person, { toolCallId }: Asked): Promise<void> 
     return [person.chatId, ...calls.map(({ state }) => state)]
   }
   const ended = expect.stringMatching(/^output-/) as unknown
-  await expect.poll(read, PATIENCE).toEqual([person.chatId, ended])
+  await expect.poll(read, POLLING).toEqual([person.chatId, ended])
 }
 
 /** The agent that the chat uses as a tool has finished: its call has a result that is not preliminary. */
@@ -273,5 +273,5 @@ async function expectReplied(person: Person): Promise<void> {
     ]
   }
   const type = expect.stringMatching(/^tool-(?:desk|agency)$/) as unknown
-  await expect.poll(read, PATIENCE).toEqual([person.chatId, type, 'output-available', false])
+  await expect.poll(read, POLLING).toEqual([person.chatId, type, 'output-available', false])
 }

@@ -18,7 +18,7 @@ import { openPair } from './support/pair.ts'
 import { Person, readEffects } from './support/person.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 50 }
+const POLLING = { timeout: 120_000, interval: 50 }
 
 posixTest(
   '[TU90] SIGTERM while three approved calls run: all three end, are recorded and reported',
@@ -197,7 +197,7 @@ test('[TU92] [TU90] live: pending approvals stay pending, and running calls fini
   )
   await testBridge.restart()
   const page = testBridge.page()
-  await expect.poll(() => page.inbox(), PATIENCE).toHaveLength(1)
+  await expect.poll(() => page.inbox(), POLLING).toHaveLength(1)
   expect((await page.approval(approvalId)).approval.state).toBe('succeeded')
 })
 

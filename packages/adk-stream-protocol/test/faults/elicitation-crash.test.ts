@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import { longTest } from '../../../../test/support/long-test.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
-import { openCrashPair, PATIENCE } from './support/crash-pair.ts'
+import { openCrashPair, POLLING } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { Person } from './support/person.ts'
 
@@ -22,18 +22,18 @@ longTest.each(databases)(
     // The stream ends with its server.
     const stream = before.say('[[call files_ask {}]][[then]][[say Done.]]').catch(() => undefined)
     const readPendingTools = async () => (await before.approvals()).map(({ toolName }) => toolName)
-    await expect.poll(readPendingTools, PATIENCE).toEqual(['mcp_elicitation'])
+    await expect.poll(readPendingTools, POLLING).toEqual(['mcp_elicitation'])
     const id = (await before.approvals())[0]?.id ?? ''
     const after = new Person(await pair.crash())
     await stream
     const readState = async () => (await after.approval(id))?.approval.state
-    await expect.poll(readState, PATIENCE).toBe('cancelled')
+    await expect.poll(readState, POLLING).toBe('cancelled')
     const [, reply] = await after.messages()
     expect(reply?.parts.find(({ type }) => type === 'data-approval')).toMatchObject({
       data: { kind: 'elicitation', state: 'cancelled' },
     })
     const readFirstCall = async () => JSON.stringify((await after.calls())[0])
-    await expect.poll(readFirstCall, PATIENCE).toContain('It may or may not have taken effect')
+    await expect.poll(readFirstCall, POLLING).toContain('It may or may not have taken effect')
     expect(files.calls()).toEqual(['ask'])
   },
 )

@@ -97,7 +97,7 @@ test.each(DECIDING)('[AP59] no tool runs while the ledger fails in %s', async (o
   const state = async () => (await person.approval(asked.approvalId))?.approval.state
   if ((await state()) === 'requested') await person.answer(asked, { approved: true })
   // The sweep resumes the turn.
-  await expect.poll(state, PATIENCE).toBe('succeeded')
+  await expect.poll(state, POLLING).toBe('succeeded')
   expect(setup.effects()).toHaveLength(1)
 })
 
@@ -135,7 +135,7 @@ test('[AP59] no tool runs while the ledger cannot store a decision with its clai
   expect(await state()).toBe('requested')
   fault.on = false
   expect((await person.decide(approvalId, { approved: true })).status).toBe(200)
-  await expect.poll(state, PATIENCE).toBe('succeeded')
+  await expect.poll(state, POLLING).toBe('succeeded')
   expect(setup.effects()).toHaveLength(1)
 })
 
@@ -157,7 +157,7 @@ test('[AP59] a claimed call runs once while its approval cannot be found by its 
   }
   fault.on = false
   const state = async () => (await person.approval(asked.approvalId))?.approval.state
-  await expect.poll(state, PATIENCE).toBe('succeeded')
+  await expect.poll(state, POLLING).toBe('succeeded')
   await expect.poll(async () => (await person.say('[[say Fine.]]')).body).toContain('Fine.')
   expect(setup.effects()).toHaveLength(1)
 })
@@ -181,7 +181,7 @@ test.each(['now', 'insert', 'every'] as const)(
   },
 )
 
-const PATIENCE = { timeout: 120_000, interval: 50 }
+const POLLING = { timeout: 120_000, interval: 50 }
 
 /** Operations that combine several others. */
 const COMBINED: Readonly<Partial<Record<keyof ApprovalStore | 'every', keyof ApprovalStore>>> = {

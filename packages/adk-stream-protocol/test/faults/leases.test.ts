@@ -15,7 +15,7 @@ import { type Folder, makeFolder } from './support/folder.ts'
 import { JUMP_TABLE } from './support/jumping-store.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 50 }
+const POLLING = { timeout: 120_000, interval: 50 }
 /** Longer than the other process takes for a transaction. */
 const LOCK_MS = 5_000
 /** The lease by which the second process judges the others. No test waits for it: a process may get no CPU time for seconds. */
@@ -132,7 +132,7 @@ posixTest(
     for (const [index, chatId] of chats.entries()) {
       const asked = begun[index]?.asked ?? { approvalId: '', toolCallId: '', messageId: '' }
       const outcome = () => readOutcome(servers.atB(chatId), asked)
-      await expect.poll(outcome, PATIENCE).toEqual(WHOLE)
+      await expect.poll(outcome, POLLING).toEqual(WHOLE)
       expect([chatId, readEffects(servers.folder.effects, chatId).length]).toEqual([chatId, 1])
     }
   },
@@ -164,7 +164,7 @@ posixTest('[LG81] a process whose event loop is blocked for too long loses its c
     return outcome()
   }
   // As long as it renews its lease, it does so several times in this interval.
-  await expect.poll(later, { ...PATIENCE, interval: 1_000 }).toEqual(lost)
+  await expect.poll(later, { ...POLLING, interval: 1_000 }).toEqual(lost)
   await unblock(chatId)
   // It reads what the other process wrote, or its write is rejected. In both cases it does not report its call as successful.
   const body = await (await answer).text()
@@ -209,16 +209,16 @@ posixTest.each(usedDatabases)(
     const atB = servers.atB(chatId)
     const outcome = () => readOutcome(atB, asked)
     const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
-    await expect.poll(outcome, PATIENCE).toEqual(lost)
+    await expect.poll(outcome, POLLING).toEqual(lost)
     const states = async () => (await atB.calls()).map(({ state }) => state)
-    await expect.poll(states, PATIENCE).toEqual(['output-error'])
+    await expect.poll(states, POLLING).toEqual(['output-error'])
     expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
     const before = await atB.messages()
     servers.a.resume()
     servers.a.writeLine('go')
     await expectLost(answer)
     // The tool has run, but no server knows that: the outcome is `unknown`.
-    await expect.poll(() => readEffects(servers.folder.effects, chatId), PATIENCE).toHaveLength(1)
+    await expect.poll(() => readEffects(servers.folder.effects, chatId), POLLING).toHaveLength(1)
     expect(await outcome()).toEqual(lost)
     // The lost turn may still be ending.
     await expect.poll(() => servers.atA(chatId).messages()).toEqual(before)
@@ -239,15 +239,15 @@ posixTest.each(usedDatabases)(
     const atB = servers.atB(chatId)
     const outcome = () => readOutcome(atB, asked)
     const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
-    await expect.poll(outcome, PATIENCE).toEqual(again)
+    await expect.poll(outcome, POLLING).toEqual(again)
     const states = async () => (await atB.calls()).map(({ state }) => state)
-    await expect.poll(states, PATIENCE).toEqual(['output-available'])
+    await expect.poll(states, POLLING).toEqual(['output-available'])
     const before = await atB.messages()
     servers.a.resume()
     servers.a.writeLine('go')
     await expectLost(answer)
     const keys = () => readEffects(servers.folder.effects, chatId).map(({ key }) => key)
-    await expect.poll(keys, PATIENCE).toHaveLength(2)
+    await expect.poll(keys, POLLING).toHaveLength(2)
     expect(new Set(keys()).size).toBe(1)
     expect(await outcome()).toEqual(again)
     expect(await servers.atA(chatId).messages()).toEqual(before)

@@ -24,7 +24,7 @@ import type { Asked } from './support/person.ts'
 const LEASE_MS = 60_000
 /** The limits of a server that cannot lose its lease, because there is no other one. */
 const ALONE = { leaseMs: 300 }
-const PATIENCE = { timeout: 120_000, interval: 20 }
+const POLLING = { timeout: 120_000, interval: 20 }
 const PAY = '[[call pay {"to": "花子", "amount": 50}]]'
 const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
 
@@ -46,15 +46,15 @@ test.each(['pay', 'top_up'])(
     await started.promise
     await answer.body?.cancel()
     // The turn ends without its tool.
-    await expect.poll(() => pair.store.approvals.findLockHolder(CHAT), PATIENCE).toBeUndefined()
+    await expect.poll(() => pair.store.approvals.findLockHolder(CHAT), POLLING).toBeUndefined()
     await pair.leases.passWhileRenewed(LEASE_MS)
     expect(await historyOf(pair, asked.approvalId)).toEqual(['requested', 'approved', 'started'])
     gate.resolve()
     const whole = ['requested', 'approved', 'started', 'succeeded']
-    await expect.poll(() => historyOf(pair, asked.approvalId), PATIENCE).toEqual(whole)
+    await expect.poll(() => historyOf(pair, asked.approvalId), POLLING).toEqual(whole)
     expect(pair.effects()).toHaveLength(1)
     const states = async () => (await pair.atTwo.calls()).map(({ state }) => state)
-    await expect.poll(states, PATIENCE).toEqual(['output-available'])
+    await expect.poll(states, POLLING).toEqual(['output-available'])
   },
 )
 

@@ -12,7 +12,7 @@ import { openCrashPair } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { Person, readEffects } from './support/person.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 100 }
+const POLLING = { timeout: 120_000, interval: 100 }
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say Paid.]]'
 const ASK_DESK = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Told.]]`
 const CHARGE = '[[call charge {"to": "花子", "amount": 50}]][[then]][[say Told.]]'
@@ -116,10 +116,10 @@ describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', 
     const person = personOf('never', 'files', after.url)
     await using client = await join(person)
     await client.status('open')
-    await expect.poll(() => person.approvals(), PATIENCE).toEqual([])
+    await expect.poll(() => person.approvals(), POLLING).toEqual([])
     const reply = async () => (await person.messages()).at(-1)
     const call = async () => JSON.stringify(toolParts(await reply())[0])
-    await expect.poll(call, PATIENCE).toContain('The server stopped while this call was running')
+    await expect.poll(call, POLLING).toContain('The server stopped while this call was running')
     const question = (await reply())?.parts.find(({ type }) => type === 'data-approval')
     expect(question).toMatchObject({ data: { kind: 'elicitation', state: 'cancelled' } })
     const { approvalId } = (question?.data ?? {}) as { approvalId?: string }
@@ -142,9 +142,9 @@ async function checkAgent(
   // It starts while the server recovers the calls of the killed one.
   await using client = await join(person)
   await client.status('open')
-  await expect.poll(() => settle(person), PATIENCE).toMatch(/^output-/)
+  await expect.poll(() => settle(person), POLLING).toMatch(/^output-/)
   const reply = async () => textOf((await person.messages())[1])
-  await expect.poll(reply, PATIENCE).toMatch(replies ? REPLY : /^$/)
+  await expect.poll(reply, POLLING).toMatch(replies ? REPLY : /^$/)
   expect(await client.say('[[say And on.]]')).toBe('And on.')
   await expectTwoTurns(person, moment)
   const [desk] = toolParts((await person.messages())[1])
@@ -166,7 +166,7 @@ async function checkSignIn(
     return JSON.stringify((await person.messages())[1])
   }
   const end = ends === 'unknown' ? '"state":"unknown"' : '"charged":50'
-  await expect.poll(shown, PATIENCE).toContain(end)
+  await expect.poll(shown, POLLING).toContain(end)
   expect(await client.say('[[say And on.]]')).toBe('And on.')
   await expectTwoTurns(person, moment)
   const calls = toolParts((await person.messages())[1])
@@ -196,7 +196,7 @@ async function runUntilKilled(text: string, person: Person, server: Child): Prom
   while (!stopped.signal.aborted) {
     // A decision at which the process stops gets no response.
     await Promise.race([reached, settle(person).catch(() => undefined)])
-    await Promise.race([reached, delay(PATIENCE.interval)])
+    await Promise.race([reached, delay(POLLING.interval)])
   }
 }
 

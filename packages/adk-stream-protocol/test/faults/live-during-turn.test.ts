@@ -7,7 +7,7 @@ import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { openTestSetup } from './support/test-setup.ts'
 
-const PATIENCE = { timeout: 60_000, interval: 50 }
+const POLLING = { timeout: 60_000, interval: 50 }
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say Told.]]'
 const ASK_DESK = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Told.]]`
 
@@ -55,7 +55,7 @@ test.each([
     await client.status('open')
     go.resolve()
     const first = async () => (await person.messages())[1]
-    await expect.poll(async () => textOf(await first()), PATIENCE).toBe('Told.')
+    await expect.poll(async () => textOf(await first()), POLLING).toBe('Told.')
     expect(await client.say('[[say And on.]]')).toBe('And on.')
     const messages = await person.messages()
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])

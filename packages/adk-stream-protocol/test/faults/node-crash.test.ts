@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { StepProgress } from '../../src/protocol/message.ts'
 import { type ChatMessage, textOf, toolParts } from '../support/chat-probe.ts'
-import { leaveOutRepeated, openCrashPair, PATIENCE } from './support/crash-pair.ts'
+import { leaveOutRepeated, openCrashPair, POLLING } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
@@ -153,7 +153,7 @@ test.each(oneOf(databases, 'SQLite'))(
         const steps = NODES.map((name, at) => `${name} ${states[at]}`).join(', ')
         // Until the turn is continued, the chat shows what the killed server has stored, which may be the whole reply.
         await expect
-          .poll(() => readOutcome(person), PATIENCE)
+          .poll(() => readOutcome(person), POLLING)
           .toEqual({ chatId: person.chatId, reply, call: 'output-available', steps, running: [] })
         expect([moment, listEffects(person)]).toEqual([moment, effects])
       }),

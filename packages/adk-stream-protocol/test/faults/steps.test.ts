@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
-import { PATIENCE } from './support/crash-pair.ts'
+import { POLLING } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { makeFolder } from './support/folder.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
@@ -61,7 +61,7 @@ async function continueElsewhere(
         const message = (await person.messages()).at(-1)
         return [chatId, seen?.approval.state, textOf(message).split('Second.').length - 1]
       }
-      await expect.poll(read, PATIENCE).toEqual([chatId, state, 1])
+      await expect.poll(read, POLLING).toEqual([chatId, state, 1])
       expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
     }),
   )

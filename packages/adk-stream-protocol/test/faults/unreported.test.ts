@@ -28,14 +28,14 @@ function dyingServer({ store }: Pick<Pair, 'store'>): Ledger {
 
 /** Ends the leases when no server holds the chat any more. */
 async function expireLeases({ store, leases }: Pair): Promise<void> {
-  await expect.poll(() => store.approvals.findLockHolder(CHAT), PATIENCE).toBeUndefined()
+  await expect.poll(() => store.approvals.findLockHolder(CHAT), POLLING).toBeUndefined()
   await leases.expire()
 }
 
 /** Resolves when a server has looked for unreported outcomes twice more. */
 async function untilSwept(approvals: Store['approvals']): Promise<void> {
   const unreported = vi.spyOn(approvals, 'unreported')
-  await expect.poll(() => unreported.mock.calls.length, PATIENCE).toBeGreaterThan(2)
+  await expect.poll(() => unreported.mock.calls.length, POLLING).toBeGreaterThan(2)
   unreported.mockRestore()
 }
 
@@ -49,12 +49,12 @@ test.each([
     const { approvalId } = await pair.atOne.ask()
     expect(await end(dyingServer(pair), approvalId)).toMatchObject({ state: { name: state } })
     await expireLeases(pair)
-    await expect.poll(() => stored(pair), PATIENCE).toContain(`"status":"${state}"`)
+    await expect.poll(() => stored(pair), POLLING).toContain(`"status":"${state}"`)
     const unreported = () => pair.store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
-    await expect.poll(unreported, PATIENCE).toEqual([])
+    await expect.poll(unreported, POLLING).toEqual([])
     // The approval request at one server, and its outcome at both.
     const asked = () => pair.one.emulator.requests.length + pair.two.emulator.requests.length
-    await expect.poll(asked, PATIENCE).toBe(2)
+    await expect.poll(asked, POLLING).toBe(2)
     await expireLeases(pair)
     await Promise.all([pair.ofFirst, pair.ofSecond].map((approvals) => untilSwept(approvals)))
     expect(asked()).toBe(2)
@@ -95,9 +95,9 @@ test('[AP70] an outcome is reported although its tool no longer exists', async (
   await dyingServer({ store }).decide(approval?.id ?? '', { by: HANAKO, approved: false })
   await using server = await serve(options)
   const unreported = () => store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
-  await expect.poll(unreported, PATIENCE).toEqual([])
+  await expect.poll(unreported, POLLING).toEqual([])
   expect(await stored({ store })).toContain('"status":"denied"')
   expect(server.emulator.requests).toHaveLength(0)
 })
 
-const PATIENCE = { timeout: 120_000, interval: 20 }
+const POLLING = { timeout: 120_000, interval: 20 }

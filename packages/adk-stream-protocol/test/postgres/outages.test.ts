@@ -10,7 +10,7 @@ import { postgresLeaseTimes } from '../support/lease-times.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { openProxy } from '../support/postgres-proxy.ts'
 
-const PATIENCE = { timeout: 60_000, interval: 50 }
+const POLLING = { timeout: 60_000, interval: 50 }
 /** No test waits for it: a server may get no CPU time for seconds. */
 const LEASE_MS = 60_000
 
@@ -46,21 +46,21 @@ test('[LG1020] servers whose database was away for two leases keep their calls, 
       return { tool, approvalId, atTwo: new Person(pair.two.url, { chatId: tool }) }
     }),
   )
-  await expect.poll(() => running.size, PATIENCE).toBe(tools.length)
+  await expect.poll(() => running.size, POLLING).toBe(tools.length)
 
   const servers = [pair.one, pair.two]
   const before = servers.map(({ errors }) => errors.length)
   for (const proxy of [first, second]) proxy.goAway()
   gates.pay.resolve()
-  await expect.poll(() => pair.effects().length, PATIENCE).toBe(1)
+  await expect.poll(() => pair.effects().length, POLLING).toBe(1)
   for (const [index, { errors }] of servers.entries())
-    await expect.poll(() => errors.length, PATIENCE).toBeGreaterThan(before[index] ?? 0)
+    await expect.poll(() => errors.length, POLLING).toBeGreaterThan(before[index] ?? 0)
   await leases.passUnwritten(2 * LEASE_MS)
 
   second.comeBack()
   for (let sweep = 0; sweep < 3; sweep += 1) {
     const tick = await leases.readTick()
-    await expect.poll(() => leases.readTick(), PATIENCE).not.toBe(tick)
+    await expect.poll(() => leases.readTick(), POLLING).not.toBe(tick)
   }
   for (const { approvalId } of asked)
     expect((await pair.store.approvals.get(approvalId))?.state.name).toBe('executing')
@@ -68,9 +68,9 @@ test('[LG1020] servers whose database was away for two leases keep their calls, 
   gates.top_up.resolve()
   for (const { tool, approvalId, atTwo } of asked) {
     const history = async () => (await atTwo.approval(approvalId))?.history.map(({ type }) => type)
-    await expect.poll(history, PATIENCE).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    await expect.poll(history, POLLING).toEqual(['requested', 'approved', 'started', 'succeeded'])
     const text = async () => textOf((await atTwo.messages()).at(-1))
-    await expect.poll(text, PATIENCE).toBe('Done.')
+    await expect.poll(text, POLLING).toBe('Done.')
     expect((await atTwo.calls()).map(({ state }) => state)).toEqual(['output-available'])
     expect(pair.effects().filter(({ chatId }) => chatId === tool)).toHaveLength(1)
   }

@@ -10,7 +10,7 @@ import { createDatabase } from '../support/postgres.ts'
 import { TestMetrics } from '../support/metrics.ts'
 import { serve } from '../support/serve.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 20 }
+const POLLING = { timeout: 120_000, interval: 20 }
 
 async function probe(url: string) {
   const response = await fetch(`${url}/ready`)
@@ -62,7 +62,7 @@ test('[OB341] metrics show how long turns wait until other servers can read them
   await using server = await serve({ store })
   expect(await metrics.read('relay.lag')).toEqual({})
   expect(await (await server.browser().say('[[say Hello.]]')).text()).toContain('[DONE]')
-  await expect.poll(async () => (await metrics.read('relay.lag'))[''], PATIENCE).toBeGreaterThan(0)
+  await expect.poll(async () => (await metrics.read('relay.lag'))[''], POLLING).toBeGreaterThan(0)
   const { '': waited = 0 } = await metrics.read('db.wait_time')
   expect(waited).toBeGreaterThan(0)
   // In seconds.
@@ -116,10 +116,10 @@ test('[OB307] the log reports once when the store cannot be used, and once when 
     ['bridge.started', undefined],
     ['store.unavailable', 'unavailable'],
   ]
-  await expect.poll(events, PATIENCE).toEqual(lost)
+  await expect.poll(events, POLLING).toEqual(lost)
   expect(await probe(server.url)).toMatchObject(NOT_READY)
   await gate.reopen()
-  await expect.poll(events, PATIENCE).toEqual([...lost, ['store.available', undefined]])
-  await expect.poll(() => probe(server.url), PATIENCE).toEqual(READY)
+  await expect.poll(events, POLLING).toEqual([...lost, ['store.available', undefined]])
+  await expect.poll(() => probe(server.url), POLLING).toEqual(READY)
   await server.bridge.close()
 })

@@ -148,7 +148,7 @@ test.each([
   { name: 'may have run', parts: [PAID, approvalPart({ state: 'unknown' })], step: 'show' },
   { name: 'was begun', parts: [payment({ state: 'input-available' })], step: 'show' },
   {
-    name: 'was decided unheard',
+    name: 'was approved, without a result',
     parts: [payment(), approvalPart({ state: 'approved' })],
     step: 'show',
   },

@@ -17,7 +17,7 @@ import { assistant, defer, tool } from '../support/agents.ts'
 import { TestMetrics } from '../support/metrics.ts'
 import { serve } from '../support/serve.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 20 }
+const POLLING = { timeout: 120_000, interval: 20 }
 
 const ask = (text: string, id = 'chat-1') => ({
   id,
@@ -37,7 +37,7 @@ test('[OB300] metrics count turns, their chunks and their tools by outcome', asy
   await (await browser.say('[[call look {}]][[call fall {}]][[then]][[say Done.]]')).text()
   await (await browser.say('[[error 400 INVALID_ARGUMENT no]]', 'chat-2')).text()
   await expect
-    .poll(() => metrics.read('turn.ended'), PATIENCE)
+    .poll(() => metrics.read('turn.ended'), POLLING)
     .toEqual({
       completed: 1,
       'failed model-refused': 1,
@@ -47,7 +47,7 @@ test('[OB300] metrics count turns, their chunks and their tools by outcome', asy
   expect(await metrics.read('turn.chunks')).toEqual({ '': server.reported.length })
   expect(await metrics.read('tool.ended')).toEqual({ 'look succeeded': 1, 'fall failed': 1 })
   // A turn holds its chat for a moment after it has ended.
-  await expect.poll(() => metrics.read('turn.active'), PATIENCE).toEqual({ '': 0 })
+  await expect.poll(() => metrics.read('turn.active'), POLLING).toEqual({ '': 0 })
 })
 
 test('[OB300] metrics count approvals, and the tools that ran after them', async () => {
@@ -117,7 +117,7 @@ test('[OB302] metrics show what runs and what is open now', async () => {
   socket.socket.close()
   const none = { '': 0 }
   await expect
-    .poll(levels, PATIENCE)
+    .poll(levels, POLLING)
     .toEqual({ turns: none, sockets: none, feeds: none, sessions: none })
 })
 
@@ -172,7 +172,7 @@ test('[OB303] a turn that another process took over counts as a lost lease, and 
   await started.promise
   await loseCall(testBridge.store, asked?.id ?? '')
   gate.resolve()
-  await expect.poll(() => metrics.read('lease.lost'), PATIENCE).toEqual({ '': 1 })
+  await expect.poll(() => metrics.read('lease.lost'), POLLING).toEqual({ '': 1 })
   expect(entries).toContainEqual(
     expect.objectContaining({ level: 'warn', event: 'lease.lost', chatId: 'chat-1' }),
   )
@@ -239,11 +239,11 @@ test('[OB304] the log reports expired approvals and failed calls', async () => {
   const page = testBridge.page()
   await page.post(ask(callPayment(1)))
   const events = () => entries.map(({ event, outcome = '' }) => `${event} ${outcome}`.trim())
-  await expect.poll(events, PATIENCE).toContain('approval.ended expired')
+  await expect.poll(events, POLLING).toContain('approval.ended expired')
   await page.post(ask(callPayment(2), 'chat-2'))
   const [asked] = await page.inbox()
   await page.decide(asked?.id ?? '', { approved: true })
-  await expect.poll(events, PATIENCE).toContain('call.failed')
+  await expect.poll(events, POLLING).toContain('call.failed')
   expect(JSON.stringify(entries)).not.toContain('canary')
 })
 
@@ -257,7 +257,7 @@ test('[OB740] an approved call starts before the log entry of its decision', asy
   await page.post(ask(callPayment(50)))
   const [asked] = await page.inbox()
   await page.decide(asked?.id ?? '', { approved: true })
-  await expect.poll(() => order, PATIENCE).toContain('approval.ended')
+  await expect.poll(() => order, POLLING).toContain('approval.ended')
   expect(order.indexOf('tool')).toBe(order.indexOf('approval.ended') - 1)
 })
 

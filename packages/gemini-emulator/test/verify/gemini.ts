@@ -28,7 +28,7 @@ export const TOOL: FunctionDeclaration = {
 }
 
 /** How long to wait for a message or a close of Gemini Live. */
-const PATIENCE_MS = 20_000
+const MAX_WAIT_MS = 20_000
 
 /** Sends requests to the service that is checked. */
 export class Gemini {
@@ -117,8 +117,8 @@ export class LiveClient implements Disposable {
       const timer = setTimeout(() => {
         this.#waiting.delete(check)
         const seen = JSON.stringify(this.received).slice(0, 1_000)
-        reject(new Error(`Nothing matched in ${PATIENCE_MS / 1000} s. Received: ${seen}`))
-      }, PATIENCE_MS)
+        reject(new Error(`Nothing matched in ${MAX_WAIT_MS / 1000} s. Received: ${seen}`))
+      }, MAX_WAIT_MS)
       const check = (): void => {
         const found = this.received.slice(from).find((each) => matches(each))
         if (!found) return

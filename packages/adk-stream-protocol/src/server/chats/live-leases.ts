@@ -97,12 +97,12 @@ async function lockSession(
   chat: AppChatRef,
   askToRelease: (owner: string) => Promise<unknown>,
 ): Promise<LiveLock | Exclude<ReleaseReply, 'released'>> {
-  const giveUpAt = performance.now() + 2 * ledger.leaseMs
+  const lastTryAt = performance.now() + 2 * ledger.leaseMs
   let asked: Promise<void> | undefined
   let reply: unknown
   for (;;) {
     // If this process is slow, it still tries once after the lease of the other one.
-    const isLast = performance.now() > giveUpAt
+    const isLast = performance.now() > lastTryAt
     const lock = await ledger.locks.lockLive(chat)
     if (lock) return lock
     const owner = asked ? undefined : await ledger.locks.findLiveOwner(chat)

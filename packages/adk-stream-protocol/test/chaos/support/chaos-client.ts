@@ -30,7 +30,7 @@ const IDLE_MS = 1_500
 const TIMEOUT_MS = 10_000
 const POLL_MS = 100
 /** How long a client waits for anything before it reports a fault. */
-const PATIENCE_MS = 90_000
+const MAX_WAIT_MS = 90_000
 const TURNS_PER_CHAT = 8
 
 /** The tool with which the model asks a person. */
@@ -239,7 +239,7 @@ export class ChaosClient {
     what: string,
     request: () => Promise<Result | undefined>,
   ): Promise<Exclude<Result, undefined>> {
-    const until = Date.now() + PATIENCE_MS
+    const until = Date.now() + MAX_WAIT_MS
     let last: unknown
     while (Date.now() < until) {
       try {

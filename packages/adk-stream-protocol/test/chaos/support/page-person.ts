@@ -19,7 +19,7 @@ import type { Utterances } from './utterances.ts'
 
 const TICK_MS = 60
 /** How long the tabs may take after the last fault until they show what is stored. */
-const PATIENCE_MS = 90_000
+const MAX_WAIT_MS = 90_000
 const TURNS_PER_CHAT = 5
 const KINDS = ['talk', 'stop', 'ask', 'pay', ...PAYMENT_KINDS, ...BROWSER_KINDS] as const
 const SPOKEN_KINDS = ['talk', 'talk', 'ask', 'pay', 'top_up'] as const
@@ -86,7 +86,7 @@ export class PagePerson {
       tools: (tab: PageTab) => this.#tools(tab),
     }
     const page = { user, url: this.#url, random, log: this.#log, ...shared }
-    const until = Date.now() + PATIENCE_MS
+    const until = Date.now() + MAX_WAIT_MS
     for (;;)
       try {
         return await PageTab.open({ chatId: this.#chatId, ...page })
@@ -248,7 +248,7 @@ export class PagePerson {
       if (!isDisturbed && (await this.#isShown(turns))) return true
       const hasFault = isDisturbed || history.faults.some(({ to }) => to > this.#calmSince)
       if (hasFault) this.#calmSince = Date.now()
-      if (Date.now() - this.#calmSince < PATIENCE_MS) continue
+      if (Date.now() - this.#calmSince < MAX_WAIT_MS) continue
       const stored = await this.#tabs[0]?.loadStored()
       const expected = stored?.messages ?? []
       const shown = this.#tabs.map((tab) => `${String(tab)}: ${describe(tab.messages, expected)}`)
@@ -320,14 +320,16 @@ export class PagePerson {
 }
 
 /** How long it may take until the model has understood what was said. */
-const UNHEARD_MS = 8_000
+const UNDERSTOOD_WITHIN_MS = 8_000
 
 /** Whether a message is stored. One that was stopped before it reached a server is not, and audio may be lost. */
 function isSettled(turn: RecordedTurn, stored: readonly ChatMessage[], calmSince: number): boolean {
   const [found] = findMessages(turn, stored)
   if (found) turn.userMessageId = found.id
   if (found) return true
-  return turn.spoken ? Date.now() - Math.max(turn.spoken.until, calmSince) > UNHEARD_MS : turn.stops
+  return turn.spoken
+    ? Date.now() - Math.max(turn.spoken.until, calmSince) > UNDERSTOOD_WITHIN_MS
+    : turn.stops
 }
 
 function findMessages(

@@ -29,8 +29,8 @@ import { SyncTab } from './sync-tab.ts'
 import { disturb } from './tab-network.ts'
 
 const LEASE_MS = 60_000
-/** How often the patience is enough for tabs that send and receive. */
-const MAX_PATIENCES = 6
+/** How many times `maxWaitMs` is enough for tabs that send and receive. */
+const MAX_WAITS = 6
 const IS_REMOVED = /is shown as undefined$/
 const POLL_MS = 20
 
@@ -42,7 +42,7 @@ export interface SyncResult {
 
 export interface SyncOptions {
   /** How long nothing may be sent and received at the end, while a tab does not show what is stored. */
-  readonly patienceMs: number
+  readonly maxWaitMs: number
   readonly servers: number
   /** Opens the database of a server, empty or as the servers of the same program left it. Default: a SQLite file. */
   readonly openStore?: (program: string) => Promise<Store>
@@ -131,10 +131,10 @@ class SyncWorld implements AsyncDisposable {
 
   /** Ends all faults, lets everything end, and checks it. */
   async finish(): Promise<string[]> {
-    const { patienceMs } = this.#options
+    const { maxWaitMs } = this.#options
     this.#note('# heals')
     for (const tab of this.#tabs) tab.network.heal()
-    const until = performance.now() + MAX_PATIENCES * patienceMs
+    const until = performance.now() + MAX_WAITS * maxWaitMs
     let [changedAt, before] = [performance.now(), this.#activity]
     let waitsFor: string | undefined
     do {
@@ -145,7 +145,7 @@ class SyncWorld implements AsyncDisposable {
       const isWaiting = this.#tabs.some(({ network }) => network.waiting > 0)
       if (isWaiting || this.#activity !== before) changedAt = performance.now()
       before = this.#activity
-    } while (waitsFor !== undefined && performance.now() < Math.min(until, changedAt + patienceMs))
+    } while (waitsFor !== undefined && performance.now() < Math.min(until, changedAt + maxWaitMs))
     await this.#collect()
     this.#settleTurns()
     return [

@@ -6,7 +6,7 @@ import type { SharedDatabase } from './databases.ts'
 import { type Folder, makeFolder } from './folder.ts'
 
 /** Many chats poll at the same time. A shorter interval would keep the servers busy. */
-export const PATIENCE = { timeout: 120_000, interval: 200 }
+export const POLLING = { timeout: 120_000, interval: 200 }
 
 /** What people do until their server is killed, and what they find on the next one. */
 export interface CrashScenarios {

@@ -189,7 +189,7 @@ export class AgentHost {
 
   /** Whether a run with an approved call is active, even if its turn was stopped, or a task of a remote agent is being cancelled. */
   get busy(): boolean {
-    return this.#cancelling.size > 0 || this.endings.hasDecidedCalls
+    return this.#cancelling.size > 0 || this.endings.hasDecidedRuns
   }
 
   /** Runs the agent on a new message. */

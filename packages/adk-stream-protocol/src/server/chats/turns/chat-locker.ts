@@ -45,7 +45,7 @@ async function lockChat(
   request: ChatLockRequest & { readonly stopIfUnwatched: () => Promise<boolean | undefined> },
 ): Promise<string> {
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
-  const giveUpAt = performance.now() + ledger.leaseMs * 2
+  const lastTryAt = performance.now() + ledger.leaseMs * 2
   const isHeldByRequest = watchHolder(ledger, chat)
   /** Whether the turn in the chat is known to have a reader. Other servers do not know a turn that has just started. */
   let isWatched = false
@@ -65,7 +65,7 @@ async function lockChat(
     }
     if (request.onLocked === 'refuse' && isWatched && (await isHeldByRequest()))
       throw new ProtocolError('turn-running')
-    if (performance.now() > giveUpAt) throw busyError(request)
+    if (performance.now() > lastTryAt) throw busyError(request)
     await delay(LOCK_RETRY_MS)
   }
 }

@@ -70,7 +70,7 @@ export class RunEndings {
   }
 
   /** Whether a run with a decided call is active, even if its turn was stopped. */
-  get hasDecidedCalls(): boolean {
+  get hasDecidedRuns(): boolean {
     return [...this.#runs.values()].some((runs) =>
       [...runs.keys()].some((run) => run.all.some(({ decided }) => decided.size > 0)),
     )

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import { textOf, toolParts } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type CrashScenarios, leaveOutRepeated, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, leaveOutRepeated, POLLING } from '../crash-pair.ts'
 import { Person } from '../person.ts'
 
 const ARGS = {
@@ -170,7 +170,7 @@ async function expectAnswered(
   }
   const lost = LOST[moment]
   const text = lost === undefined ? 'Booked.' : `The server stopped while the step ${lost} ran.`
-  await expect.poll(read, PATIENCE).toEqual([moment, text, { nights: 3 }])
+  await expect.poll(read, POLLING).toEqual([moment, text, { nights: 3 }])
   await expectHistory(person, id, { moment, history })
   expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
 }
@@ -197,6 +197,6 @@ async function expectAnsweredInside(
     return [moment, textOf(reply), agency?.output, question?.output]
   }
   const ended = [moment, 'Booked.', { result: 'Booked.' }, { nights: 3 }]
-  await expect.poll(read, PATIENCE).toEqual(ended)
+  await expect.poll(read, POLLING).toEqual(ended)
   await expectHistory(person, id, { moment, history })
 }

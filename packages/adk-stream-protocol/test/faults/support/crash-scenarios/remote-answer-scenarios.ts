@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import type { A2aServer, RemoteReply, RemoteRequest } from '../../../support/a2a-server.ts'
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, POLLING } from '../crash-pair.ts'
 import { Person } from '../person.ts'
 
 /** What the remote agent does with the answer: it ends or asks again. Or the person denies the approval that it asks for. */
@@ -59,8 +59,8 @@ export function remoteAnswerScenarios(remote: A2aServer): CrashScenarios {
             for (const { id } of await person.approvals()) await person.decide(id, ANSWER)
           const read = async () => textOf((await person.messages())[1])
           const hints = async () => (await person.approvals()).map(({ hint }) => hint)
-          await expect.poll(read, PATIENCE).toBe(text)
-          await expect.poll(hints, PATIENCE).toEqual(then === 'asks' ? ['Which hotel?'] : [])
+          await expect.poll(read, POLLING).toBe(text)
+          await expect.poll(hints, POLLING).toEqual(then === 'asks' ? ['Which hotel?'] : [])
           const answers = remote.received.filter(
             ({ taskId, text: sent }) =>
               taskId === tasks[index] && (sent.includes('Kyoto') || sent.includes(DENIAL)),

@@ -5,7 +5,7 @@ import type { A2aServer, RemoteReply } from '../../../support/a2a-server.ts'
 import { serveA2a } from '../../../support/a2a-server.ts'
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type CrashScenarios, leaveOutRepeated, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, leaveOutRepeated, POLLING } from '../crash-pair.ts'
 import { Person } from '../person.ts'
 import { replyToAnswer } from './remote-answer-scenarios.ts'
 
@@ -52,7 +52,7 @@ export function remoteScenarios(remote: A2aServer): CrashScenarios {
           const { approvalId = '', taskId = '' } = begun[index] ?? {}
           if (moment === 'before-decision') await person.decide(approvalId, { approved: true })
           const read = async () => textOf((await person.messages())[1])
-          await expect.poll(read, PATIENCE).toContain(text)
+          await expect.poll(read, POLLING).toContain(text)
           const answers = remote.received.filter(
             (request) => request.taskId === taskId && isAnswer(request.parts),
           )

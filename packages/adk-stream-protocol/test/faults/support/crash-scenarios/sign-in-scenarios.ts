@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type CrashScenarios, leaveOutRepeated, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, leaveOutRepeated, POLLING } from '../crash-pair.ts'
 import type { Folder } from '../folder.ts'
 import { Person, readEffects } from '../person.ts'
 
@@ -56,7 +56,7 @@ async function expectCharged(
   { url, folder }: { readonly url: string; readonly folder: Folder },
 ): Promise<void> {
   const person = personOf(moment, url)
-  await expect.poll(() => settle(person), PATIENCE).toContain('Charged.')
+  await expect.poll(() => settle(person), POLLING).toContain('Charged.')
   expect([moment, readEffects(folder.effects, person.chatId).length]).toEqual([moment, effects])
   const shown = JSON.stringify((await person.messages())[1])
   expect([moment, shown.includes('"state":"unknown"')]).toEqual([moment, ends === 'unknown'])
