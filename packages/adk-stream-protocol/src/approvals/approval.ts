@@ -12,7 +12,10 @@ export interface Approval {
   readonly chat: AppChatRef
   /** The assistant message whose turn waits for the decision. */
   readonly messageId: string
-  /** The worker whose live session made the call and continues after the decision. Undefined for calls outside a live session. */
+  /**
+   * The worker that waits for the decision, because its live session made the call, or because an MCP server asked during the call.
+   * Undefined if any worker may continue.
+   */
   readonly liveWorker?: string
   readonly toolCallId: string
   readonly toolName: string

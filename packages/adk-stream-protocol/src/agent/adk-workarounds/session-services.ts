@@ -29,9 +29,8 @@ interface CheckedSessionsOptions {
  * Timestamps grow with each event of a session, because ADK's DatabaseSessionService orders events by timestamp, and
  * an event may be stored before another one that was created earlier.
  *
- * An agent that is used as a tool cannot request approval: ADK runs it with a separate runner without plugins, and
- * stores its events under the name of the agent. If a call there needs approval, its event is rejected, so that the
- * call does not run.
+ * A session of another application belongs to another runner, such as one that a tool starts by itself. That runner may
+ * have no plugin that requests approval. If a call there needs approval, its event is rejected, so that the call does not run.
  */
 export function checkSessions<Service extends BaseSessionService>(
   service: Service,
