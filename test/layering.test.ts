@@ -26,6 +26,7 @@ const LAYERS = [
   'relay',
   'store',
   'server',
+  'dev',
   'use',
 ] as const
 

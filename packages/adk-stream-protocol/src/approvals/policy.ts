@@ -272,10 +272,18 @@ export function findByName(
   policy: Exclude<ApprovalPolicy, PolicyFunction>,
   toolName: string,
 ): PolicyVerdict | PolicyFunction | undefined {
+  const name = findEntry(policy, toolName)
+  return name === undefined ? undefined : policy[name]
+}
+
+/** Returns the name or pattern of a policy that applies to a tool. */
+export function findEntry(
+  policy: Exclude<ApprovalPolicy, PolicyFunction>,
+  toolName: string,
+): string | undefined {
   // The model chooses the name, so `constructor` must not find an inherited property.
-  if (Object.hasOwn(policy, toolName)) return policy[toolName]
-  const pattern = findPattern(Object.keys(policy), toolName)
-  return pattern === undefined ? undefined : policy[pattern]
+  if (Object.hasOwn(policy, toolName)) return toolName
+  return findPattern(Object.keys(policy), toolName)
 }
 
 /** A reply cannot replace a decision of several people, a payload, or the hold that clients require for a severe call. */

@@ -27,6 +27,8 @@ import { refuseOtherCopy } from './adk-copies.ts'
 /** A tool of an agent, at any depth. */
 export interface FoundTool {
   readonly name: string
+  /** The name of the agent that has the tool. Undefined for a tool that is a node of a workflow. */
+  readonly agent: string | undefined
   /** Undefined for a node that ADK converts to a tool. */
   readonly tool: BaseTool | undefined
   readonly obstacle: ApprovalBlocker | undefined
@@ -34,6 +36,7 @@ export interface FoundTool {
 
 export interface FoundToolset {
   readonly toolset: BaseToolset
+  readonly agent: string | undefined
   readonly obstacle: ApprovalBlocker | undefined
 }
 
@@ -61,6 +64,8 @@ interface GraphReading extends AgentGraph {
   readonly visited: Map<unknown, Set<string>>
   /** How many AgentTools the visited part is inside of. */
   nesting: number
+  /** The agent whose tools are visited. */
+  owner: string | undefined
 }
 
 /** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
@@ -75,6 +80,7 @@ export function readAgentGraph(root: unknown, option: string, isLive: boolean): 
     isOpaque: false,
     visited: new Map(),
     nesting: 0,
+    owner: undefined,
   }
   visit(graph, root)
   return graph
@@ -145,7 +151,10 @@ function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlock
 function visitTools(graph: GraphReading, agent: LlmAgent, obstacle?: ApprovalBlocker): void {
   refuseSameNames(agent)
   refuseStreamedArguments(agent)
+  const outer = graph.owner
+  graph.owner = agent.name
   for (const tool of agent.tools) visitToolUnion(graph, tool, obstacle)
+  graph.owner = outer
 }
 
 /** AP1001: throws if an agent lets its model stream arguments in parts. */
@@ -169,7 +178,7 @@ function refuseSameNames({ name: agent, tools }: LlmAgent): void {
 function visitToolUnion(graph: GraphReading, tool: unknown, obstacle?: ApprovalBlocker): void {
   refuseOtherCopy(tool, graph.option)
   if (isBaseTool(tool)) visit(graph, tool, obstacle)
-  else if (isBaseToolset(tool)) graph.toolsets.push({ toolset: tool, obstacle })
+  else if (isBaseToolset(tool)) graph.toolsets.push({ toolset: tool, agent: graph.owner, obstacle })
   else visitNodeTool(graph, { tool: undefined, node: tool }, obstacle)
 }
 
@@ -177,7 +186,7 @@ function visitTool(graph: GraphReading, tool: BaseTool, obstacle?: ApprovalBlock
   // ADK declares the node private.
   if (tool instanceof NodeTool)
     return visitNodeTool(graph, { tool, node: Reflect.get(tool, 'node') }, obstacle)
-  graph.tools.push({ name: tool.name, tool, obstacle })
+  graph.tools.push({ name: tool.name, agent: graph.owner, tool, obstacle })
   // ADK declares the agent private. It can wait wherever the call of the tool can.
   if (!isAgentTool(tool)) return
   graph.nesting += 1
@@ -192,7 +201,7 @@ function visitNodeTool(
 ): void {
   const name = tool?.name ?? readName(node)
   const obstacle = outer ?? { kind: 'node-tool', tool: name }
-  graph.tools.push({ name, tool, obstacle })
+  graph.tools.push({ name, agent: graph.owner, tool, obstacle })
   visit(graph, node, obstacle)
 }
 

@@ -4,10 +4,17 @@ import { BaseTool as Tool, FunctionTool, isAgentTool, isFunctionTool } from '@go
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
-import { findByName, isAnyName, isPattern, matchesName, specificity } from '../approvals/policy.ts'
+import {
+  findByName,
+  findEntry,
+  isAnyName,
+  isPattern,
+  matchesName,
+  specificity,
+} from '../approvals/policy.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import { suggestName } from '../shared/suggest-name.ts'
-import type { AgentGraph } from './agent-graph.ts'
+import type { AgentGraph, FoundTool } from './agent-graph.ts'
 import { readAgentGraph } from './agent-graph.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
 import type { BridgeSettings } from './options.ts'
@@ -51,9 +58,20 @@ export function* findProblems(
     yield `\`appName\` is ${appName}, which is also the name of an agent used as an AgentTool. ADK would store both in one session: choose another name.`
   const unknown = listUnknown(policy, graph)
   refuseTies(policy, graph.tools)
-  for (const { name, tool, obstacle } of graph.tools)
-    if (obstacle && mayNeedApproval(name, tool, policy))
-      yield describe(obstacle, `the tool ${name}`, { policy, exempt: name })
+  yield* findBlocked(policy, graph, unknown)
+  if (unknown.length > 0 && !graph.isOpaque && graph.toolsets.length === 0)
+    yield describeUnknown(unknown, graph, [])
+}
+
+/** Finds the tools that may have to wait where ADK cannot. */
+function* findBlocked(
+  policy: ApprovalPolicy,
+  graph: AgentGraph,
+  unknown: readonly string[],
+): Generator<string> {
+  for (const found of graph.tools)
+    if (found.obstacle && explainApproval(found, policy).need !== 'never')
+      yield describe(found.obstacle, `the tool ${found.name}`, { policy, exempt: found.name })
   for (const { name, tool, obstacle } of graph.tools)
     // AP1060: an agent that overrides ADK's run methods may continue while the call waits.
     if (obstacle?.kind === 'overridden-run' && tool && asBrowserTool(tool))
@@ -64,8 +82,6 @@ export function* findProblems(
         policy,
         exempt: `'${toolset.prefix ?? 'prefix'}_*'`,
       })
-  if (unknown.length > 0 && !graph.isOpaque && graph.toolsets.length === 0)
-    yield describeUnknown(unknown, graph, [])
 }
 
 /**
@@ -168,28 +184,49 @@ function suggestPattern(pattern: string, names: readonly string[]): string {
   return head === '' ? '' : suggestName(`${head}*`, new Set(starts.map((start) => `${start}*`)))
 }
 
-/** Whether a call of a tool may need approval. The policy overrides the tool. */
-function mayNeedApproval(
-  name: string,
-  tool: BaseTool | undefined,
+/** Whether calls of a tool need approval, and what says so. */
+export interface ApprovalNeed {
+  readonly need: 'always' | 'sometimes' | 'never'
+  readonly because: string
+}
+
+/** Explains whether calls of a tool need approval. The policy overrides the tool. */
+export function explainApproval(
+  { name, tool }: Pick<FoundTool, 'name' | 'tool'>,
   policy: ApprovalPolicy,
-): boolean {
-  if (typeof policy === 'function') return true
-  const named = findByName(policy, name)
-  if (named !== undefined) return gates(named)
-  return tool !== undefined && decidesByItself(tool)
+): ApprovalNeed {
+  if (typeof policy === 'function')
+    return { need: 'sometimes', because: '`approvals` decides for each call' }
+  const entry = findEntry(policy, name)
+  const verdict = entry === undefined ? undefined : policy[entry]
+  if (verdict === undefined) return explainTool(tool)
+  const option = /^\w+$/.test(entry ?? '') ? `\`approvals.${entry}\`` : `\`approvals['${entry}']\``
+  if (typeof verdict === 'function')
+    return { need: 'sometimes', because: `${option} decides for each call` }
+  return gates(verdict)
+    ? { need: 'always', because: `${option} requires it` }
+    : { need: 'never', because: `${option} exempts it` }
+}
+
+/** Explains whether a tool itself asks for approval. A tool that overrides ADK's check may do so for any call. */
+function explainTool(tool: BaseTool | undefined): ApprovalNeed {
+  const never = { need: 'never', because: 'neither the tool nor a policy requires it' } as const
+  if (!tool) return never
+  const check: unknown = Reflect.get(tool, 'checkRequireConfirmation')
+  if (isFunctionTool(tool) && check === FunctionTool.prototype.checkRequireConfirmation) {
+    const required: unknown = Reflect.get(tool, 'requireConfirmation')
+    if (required === false) return never
+    return required === true
+      ? { need: 'always', because: '`requireConfirmation` of the tool requires it' }
+      : { need: 'sometimes', because: '`requireConfirmation` of the tool decides for each call' }
+  }
+  return check === Tool.prototype.checkRequireConfirmation
+    ? never
+    : { need: 'sometimes', because: 'its class overrides `checkRequireConfirmation`' }
 }
 
 function gates(verdict: Exclude<ApprovalPolicy, (...args: never) => unknown>[string] | undefined) {
   return typeof verdict === 'object' ? verdict.required !== false : verdict !== false
-}
-
-/** Whether a tool itself may ask for approval. A tool that overrides ADK's check may do so for any call. */
-function decidesByItself(tool: BaseTool): boolean {
-  const check: unknown = Reflect.get(tool, 'checkRequireConfirmation')
-  if (isFunctionTool(tool) && check === FunctionTool.prototype.checkRequireConfirmation)
-    return Reflect.get(tool, 'requireConfirmation') !== false
-  return check !== Tool.prototype.checkRequireConfirmation
 }
 
 function describe(
@@ -207,7 +244,8 @@ function describe(
   return `${what} ${needs} ${reasonOf(obstacle)}${instead}`
 }
 
-function reasonOf(obstacle: ApprovalBlocker): string {
+/** Returns why a tool cannot wait, as the second half of a sentence. */
+export function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
     case 'overridden-run':
       return `but the class of ${obstacle.agent} overrides ADK's run methods, so it may continue while a call waits. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK and do not override \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`

@@ -6,6 +6,7 @@ import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { signedCookie } from './auth/authenticate.ts'
+import { rememberSettings } from './bridge-settings.ts'
 import { Lazy } from './chats/backend.ts'
 import { ModelCalls } from './chats/model-calls.ts'
 import { checkAgents } from './check-agent.ts'
@@ -100,7 +101,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     store,
     closeToolsets,
   })
-  return {
+  const bridge: Bridge = {
     fetch: (request) => handleFetchRequest(request, handling),
     node: (request, response) => handleNodeRequest(request, response, handling),
     upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
@@ -113,6 +114,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     closeOnSignals: (...parts) => closeOnSignals([{ close: () => close() }, ...parts]),
     [Symbol.asyncDispose]: () => close(),
   }
+  rememberSettings(bridge, settings)
+  return bridge
 }
 
 /** Resolves the options. The log sees each error before `onError`, so that a lasting error of the store is reported once. */

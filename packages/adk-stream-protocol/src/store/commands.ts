@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 
 import type { AuditCheck, AuditHead, AuditVerification } from '../approvals/approval-store.ts'
 import type { AuditRecord } from '../approvals/audit-entry.ts'
+import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { describeFault, hasTransition, verifyChain } from './audit-chain.ts'
 import { deletePrincipalData, retentionOf, runRetention } from './remove-data.ts'
 import type { AuditRow } from './rows.ts'
@@ -12,33 +13,6 @@ import { openExisting } from './sqlite/open-database.ts'
 import { openSqliteStore } from './sqlite/sqlite-store.ts'
 import type { Store } from './store.ts'
 import { StoreError } from './store-error.ts'
-
-/** The output of a command. */
-export interface CommandOutput {
-  /** Resolves when the output accepts more text. */
-  readonly print: (text: string) => void | Promise<void>
-  readonly printError: (text: string) => void
-}
-
-/** Runs a command. Prints its usage if it returns undefined. Returns the exit code. */
-export async function runCommand(
-  { usage, args }: { readonly usage: string; readonly args: readonly string[] },
-  { print, printError }: CommandOutput,
-  run: () => Promise<number | undefined>,
-): Promise<number> {
-  if (args.includes('--help') || args.includes('-h')) {
-    await print(usage)
-    return 0
-  }
-  try {
-    const code = await run()
-    if (code !== undefined) return code
-    printError(usage)
-  } catch (error) {
-    printError(error instanceof Error ? error.message : String(error))
-  }
-  return 2
-}
 
 /** Opens the database of a command: an existing SQLite file, or a URL of PostgreSQL. */
 export async function openStore(database: string, schema: string | undefined): Promise<Store> {

@@ -7,10 +7,10 @@ import type { WorkerLease } from '../approvals/approval-store.ts'
 import type { TimelineEntry } from '../protocol/timeline.ts'
 import { collect } from '../shared/async.ts'
 import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
+import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { describeFault } from './audit-chain.ts'
 import type { PendingBrowserCall, Store } from './store.ts'
-import type { CommandOutput } from './commands.ts'
-import { openStore, readLease, runCommand } from './commands.ts'
+import { openStore, readLease } from './commands.ts'
 
 const USAGE = `Usage:
   adk-stream-protocol doctor <database> [--app <name>]

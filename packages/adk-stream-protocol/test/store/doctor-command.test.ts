@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { loadPostgres } from '../../src/store/commands.ts'
 import { runDoctorCommand } from '../../src/store/doctor-command.ts'
-import { runCli } from '../../src/store/run-cli.ts'
+import { runCli } from '../../src/use/run-cli.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -109,6 +109,10 @@ test.each([
   [['delete-principal', '--help'], 0, /^Usage:\n {2}adk-stream-protocol retention/],
   [[], 2, /^Usage: adk-stream-protocol <command>/],
   [['docter', 'chats.db'], 2, /^There is no command `docter`\. Did you mean `doctor`\?\n/],
+  [['check', '--help'], 0, /^Usage:\n {2}adk-stream-protocol check/],
+  [['check', 'a', 'b'], 2, /^Usage:\n {2}adk-stream-protocol check/],
+  [['check', 'nope'], 2, /^nope does not exist\.$/],
+  [['check', '--conect'], 2, /Unknown option '--conect'/],
   [['toString'], 2, /^There is no command `toString`\.\n/],
   [['audit', 'verify'], 2, /^Usage:\n {2}adk-stream-protocol audit/],
 ])('[OB1144] the command line with %j', async (args, code, text) => {

@@ -53,7 +53,7 @@ export function findRemoteAgent(root: unknown, name: string): RemoteA2AAgent | u
 }
 
 /** Returns all agents in the same places. */
-function listAgents(root: unknown): ReadonlySet<BaseAgent> {
+export function listAgents(root: unknown): ReadonlySet<BaseAgent> {
   // Agents may use each other. The set grows while it is read.
   const agents = new Set(agentsOf(root))
   for (const agent of agents) {

@@ -2,13 +2,12 @@ import { readFile } from 'node:fs/promises'
 
 import { z } from 'zod'
 
+import type { CommandOutput } from '../shared/command.ts'
 import { suggestName } from '../shared/suggest-name.ts'
-import type { CommandOutput } from './commands.ts'
-import { runAuditCommand, runRetentionCommand } from './commands.ts'
-import { runDoctorCommand } from './doctor-command.ts'
 
 const USAGE = `Usage: adk-stream-protocol <command>
 
+  check             loads an agent and lists its tools, which of them need approval, and what is wrong
   doctor            lists what waits in a database and why, and what to do
   audit             exports and verifies the audit record
   retention         removes old chats and audit entries
@@ -17,18 +16,22 @@ const USAGE = `Usage: adk-stream-protocol <command>
   --help            explains a command: adk-stream-protocol doctor --help
   --version         prints the version`
 
-const COMMANDS: Readonly<Record<string, typeof runAuditCommand>> = {
-  doctor: runDoctorCommand,
-  audit: runAuditCommand,
-  retention: runRetentionCommand,
-  'delete-principal': runRetentionCommand,
+type Command = (args: string[], output: CommandOutput) => Promise<number>
+
+/** Each command is loaded when it runs: those for databases import ADK, which `check` must not, and which takes a second. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  check: async () => (await import('../dev/check-command.ts')).runCheckCommand,
+  doctor: async () => (await import('../store/doctor-command.ts')).runDoctorCommand,
+  audit: async () => (await import('../store/commands.ts')).runAuditCommand,
+  retention: async () => (await import('../store/commands.ts')).runRetentionCommand,
+  'delete-principal': async () => (await import('../store/commands.ts')).runRetentionCommand,
 }
 
 /** Runs the command line of the package. Returns the exit code. */
 export async function runCli(args: string[], output: CommandOutput): Promise<number> {
   const [name = ''] = args
-  const run = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (run) return run(args, output)
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (load) return (await load())(args, output)
   if (name === '--version' || name === '-v') {
     const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
     await output.print(z.object({ version: z.string() }).parse(JSON.parse(manifest)).version)

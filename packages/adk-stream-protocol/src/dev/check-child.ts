@@ -1,0 +1,71 @@
+import path from 'node:path'
+
+import { z } from 'zod'
+
+import { describeLoadError } from './describe-load-error.ts'
+import { LoadError } from './load-error.ts'
+import { loadModule } from './load-module.ts'
+import type { AgentReport } from './report-agent.ts'
+import { type AdkVersion, readAdkVersion } from './versions.ts'
+
+/** What the process that loads an agent is asked, as its argument. */
+export const CheckRequest = z.object({
+  file: z.string(),
+  exportName: z.string().optional(),
+  envFiles: z.array(z.string()).optional(),
+  connect: z.boolean(),
+})
+export type CheckRequest = z.infer<typeof CheckRequest>
+
+/** What it sends. */
+export type CheckReply =
+  | {
+      readonly type: 'report'
+      readonly exportName: string
+      readonly adk: AdkVersion | undefined
+      readonly report: AgentReport
+    }
+  | { readonly type: 'refused'; readonly code: string; readonly message: string }
+
+/** Imports the modules that import ADK. */
+function importReport() {
+  return Promise.all([import('./read-exports.ts'), import('./report-agent.ts')])
+}
+
+async function check({ file, exportName, envFiles, connect }: CheckRequest): Promise<CheckReply> {
+  const cwd = process.cwd()
+  const shown = path.relative(cwd, file) || file
+  const { exports, adkCopies } = await loadModule(file, { cwd, envFiles, preload: importReport })
+  const adk = readAdkVersion(adkCopies, cwd)
+  const [{ readExports }, { reportAgent }] = await importReport()
+  try {
+    const found = readExports(exports, { file: shown, exportName })
+    const report = await reportAgent(found.settings, { connect })
+    return { type: 'report', exportName: found.exportName, adk, report }
+  } catch (error) {
+    if (error instanceof TypeError && error.message.startsWith('createBridge'))
+      throw new LoadError('no-agent', `${shown}: ${error.message}`, { cause: error })
+    throw error
+  }
+}
+
+/** Ends the process also if the agent keeps timers or connections open. */
+function reply(answer: CheckReply): void {
+  process.send?.(answer, () => process.exit(0))
+}
+
+async function refuse(error: unknown): Promise<void> {
+  const attempt = { entry: request.file, cwd: process.cwd(), messages: [] }
+  const { code, message } =
+    error instanceof LoadError ? error : await describeLoadError(error, attempt)
+  reply({ type: 'refused', code, message })
+}
+
+const request = CheckRequest.parse(JSON.parse(process.argv[2] ?? '{}'))
+process.on('uncaughtException', (error) => void refuse(error))
+process.once('beforeExit', () => {
+  const shown = path.relative(process.cwd(), request.file) || request.file
+  const message = `${shown}: waits at its top level for something that never happens.`
+  void refuse(new LoadError('ended', message))
+})
+check(request).then(reply, refuse)

@@ -1,0 +1,172 @@
+import type { BaseAgent, BaseToolset } from '@google/adk'
+import { LLMRegistry, MCPToolset, isBaseLlm, isLlmAgent } from '@google/adk'
+
+import { asBrowserTool } from '../calls/browser-tool.ts'
+import { isRecord } from '../protocol/guards.ts'
+import type { AgentGraph, FoundTool, FoundToolset } from '../server/agent-graph.ts'
+import { listAgents } from '../server/chats/find-tool.ts'
+import {
+  explainApproval,
+  findProblems,
+  readAgentGraphs,
+  reasonOf,
+  type ApprovalNeed,
+} from '../server/check-agent.ts'
+import type { BridgeSettings } from '../server/options.ts'
+
+/** A tool of an agent, and whether its calls need approval. */
+export interface ToolReport extends ApprovalNeed {
+  readonly name: string
+  readonly agent: string | undefined
+  /** Why a call cannot wait for an approval here. */
+  readonly cannotWait: string | undefined
+  readonly runsInBrowser: boolean
+}
+
+/** A toolset, such as the tools of an MCP server. They are known only when it is connected. */
+export interface ToolsetReport {
+  readonly agent: string | undefined
+  /** The pattern of its tools in a policy: `files_*`. Undefined without a prefix. */
+  readonly pattern: string | undefined
+  readonly server: string | undefined
+  /** The tools, if they were listed. */
+  readonly tools: readonly ToolReport[] | undefined
+}
+
+/** What `check` prints about an agent. */
+export interface AgentReport {
+  readonly agents: readonly { readonly name: string; readonly model: string | undefined }[]
+  readonly tools: readonly ToolReport[]
+  readonly toolsets: readonly ToolsetReport[]
+  readonly remoteAgents: readonly string[]
+  /** Whether a part, such as a function in a workflow, may run tools that cannot be listed. */
+  readonly mayHaveOtherTools: boolean
+  /** Why `createBridge` refuses the agent, or why its first turn fails. */
+  readonly problems: readonly string[]
+}
+
+/** Describes an agent. Connects to its MCP servers only if `connect` is set. */
+export async function reportAgent(
+  settings: BridgeSettings,
+  { connect }: { readonly connect: boolean },
+): Promise<AgentReport> {
+  const problems: string[] = []
+  const roots = [...settings.agents.values()]
+  const agents = [...new Set(roots.flatMap((root) => [...listAgents(root)]))].map((agent) => ({
+    name: agent.name,
+    model: findModel(agent, problems),
+  }))
+  const found = readGraph(settings, problems)
+  const toolsets: ToolsetReport[] = []
+  for (const each of found.toolsets)
+    toolsets.push(await reportToolset(each, settings, { connect, problems }))
+  return {
+    agents,
+    tools: dedupe(found.tools.map((tool) => reportTool(tool, settings))),
+    toolsets,
+    remoteAgents: found.remotes,
+    mayHaveOtherTools: found.isOpaque,
+    problems,
+  }
+}
+
+/** Reads the tools, and adds the problems that `createBridge` would find. */
+function readGraph(settings: BridgeSettings, problems: string[]): AgentGraph {
+  try {
+    const graph = readAgentGraphs(settings)
+    problems.push(...[...findProblems(settings, graph)].map(toSentence))
+    return graph
+  } catch (error) {
+    problems.push(toSentence(describe(error)))
+    return { tools: [], toolsets: [], remotes: [], isOpaque: true }
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function toSentence(problem: string): string {
+  const text = problem.replace(/^createBridge:? /, '')
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+}
+
+function reportTool(found: FoundTool, { approvals }: BridgeSettings): ToolReport {
+  const { name, agent, tool, obstacle } = found
+  return {
+    name,
+    agent,
+    ...explainApproval(found, approvals),
+    cannotWait: obstacle && reasonOf(obstacle).replace(/^but /, ''),
+    runsInBrowser: tool !== undefined && asBrowserTool(tool) !== undefined,
+  }
+}
+
+/** An agent may be reached in several ways. */
+function dedupe(tools: readonly ToolReport[]): ToolReport[] {
+  const byText = new Map(tools.map((tool) => [JSON.stringify(tool), tool]))
+  return [...byText.values()]
+}
+
+async function reportToolset(
+  { toolset, agent, obstacle }: FoundToolset,
+  settings: BridgeSettings,
+  { connect, problems }: { readonly connect: boolean; readonly problems: string[] },
+): Promise<ToolsetReport> {
+  const { prefix } = toolset
+  const server = describeServer(toolset)
+  const report = { agent, pattern: prefix === undefined ? undefined : `${prefix}_*`, server }
+  if (!connect) return { ...report, tools: undefined }
+  try {
+    const listed = await toolset.getTools()
+    await toolset.close()
+    const tools = listed.map((tool) =>
+      reportTool({ name: tool.name, agent, tool, obstacle }, settings),
+    )
+    return { ...report, tools }
+  } catch (error) {
+    const [line = ''] = describe(error).split('\n')
+    problems.push(`The tools of ${server ?? 'a toolset'} cannot be listed: ${line}`)
+    return { ...report, tools: undefined }
+  }
+}
+
+/** Describes an MCP server without what may be a secret: the query of its URL, or the options of its command. */
+function describeServer(toolset: BaseToolset): string | undefined {
+  if (!(toolset instanceof MCPToolset)) return undefined
+  // ADK 2.0.0 keeps both private.
+  const manager: unknown = Reflect.get(toolset, 'mcpSessionManager')
+  const params = isRecord(manager) ? manager['connectionParams'] : undefined
+  if (!isRecord(params)) return 'an MCP server'
+  if (typeof params['url'] === 'string' && URL.canParse(params['url'])) {
+    const { origin, pathname } = new URL(params['url'])
+    return `${origin}${pathname}`
+  }
+  const started = isRecord(params['serverParams']) ? params['serverParams'] : {}
+  const args = Array.isArray(started['args']) ? started['args'].map(String) : []
+  const program = args.find((argument) => !argument.startsWith('-'))
+  return [String(started['command'] ?? 'an MCP server'), program].filter(Boolean).join(' ')
+}
+
+/** Returns the name of an agent's model, its own or that of the nearest agent above it, and adds a problem if ADK has none. */
+function findModel(agent: BaseAgent, problems: string[]): string | undefined {
+  if (!isLlmAgent(agent)) return undefined
+  for (let each: BaseAgent | undefined = agent; each; each = each.parentAgent) {
+    if (!isLlmAgent(each) || !each.model) continue
+    if (isBaseLlm(each.model)) return each.model.model
+    if (each === agent && !isKnownModel(each.model))
+      problems.push(`The agent ${agent.name} has the model ${each.model}, which ADK does not know.`)
+    return each.model
+  }
+  problems.push(`The agent ${agent.name} has no model. Set \`model\` of it or of its parent.`)
+  return undefined
+}
+
+function isKnownModel(model: string): boolean {
+  try {
+    LLMRegistry.resolve(model)
+    return true
+  } catch {
+    return false
+  }
+}
