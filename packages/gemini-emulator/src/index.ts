@@ -13,6 +13,7 @@ export { loadScenario, scenarioResponder } from './responders/scenario.ts'
 export type { Scenario } from './responders/scenario.ts'
 export type { StepInput } from './responders/scenario-step.ts'
 export { scriptResponder } from './responders/script-responder.ts'
+export { toolResponder } from './responders/tool-responder.ts'
 export type {
   Content,
   FunctionCall,

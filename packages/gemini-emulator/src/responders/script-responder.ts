@@ -50,7 +50,7 @@ function reportResults(last: Content | undefined): readonly Action[] | undefined
 }
 
 // ADK passes the text and calls of another agent in the user role under this heading. The user did not write them.
-const ADK_CONTEXT = 'For context:'
+export const ADK_CONTEXT = 'For context:'
 const ADK_RESULT = /tool `[^`]+` returned result:/
 
 /** The actions of each step. A step starts when the calls of the previous one have their results. */
