@@ -191,10 +191,22 @@ test.skipIf(Boolean(Reflect.get(process.features, 'typescript')))(
     const project = path.join(agents, 'no compiler')
     write(project, { 'agent.ts': 'export const a: number = 1' })
     const { code, stderr } = await check(project, [])
-    expect(stderr).toMatch(/^agent\.ts is TypeScript, which Node \S+ cannot load\. Use Node 22\.18/)
+    expect(stderr).toMatch(
+      /^agent\.ts is TypeScript, which Node \S+ cannot load\. Install .+ tsx, or use Node 22\.18 or later/,
+    )
     expect(code).toBe(2)
   },
 )
+
+test('[DV1250] [DV1252] a file with environment variables that does not exist is one sentence', async () => {
+  const project = path.join(agents, 'no variables')
+  write(project, { 'agent.mjs': '' })
+  expect(await check(project, ['--env', 'own.env'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'The file own.env with environment variables does not exist.\n',
+  })
+})
 
 const TOOLS = `
 import { FunctionTool } from '@google/adk'

@@ -21,7 +21,7 @@ A folder contains agent.ts, agent.js, app.ts or app.js, itself, in src, or in it
 under any other name, or a bridge or its options as bridge or options. TypeScript needs no build.
 
   --export <name>    the export, if the file has several agents
-  --env-file <file>  a file with environment variables; may be repeated. Default: .env beside the agent and in the current folder
+  --env <file>       a file with environment variables; may be repeated. Default: .env beside the agent and in the current folder
   --connect          connects to the MCP servers of the agent and lists their tools
   --json             prints one JSON object
 
@@ -29,7 +29,8 @@ The exit code is 0 if the agent can be served, 1 if it cannot, and 2 if it could
 
 const OPTIONS = {
   export: { type: 'string' },
-  'env-file': { type: 'string', multiple: true },
+  // Not `env-file`: Node 20 takes that option for itself, also after the name of the program.
+  env: { type: 'string', multiple: true },
   connect: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
@@ -53,7 +54,7 @@ export function runCheckCommand(args: string[], output: CommandOutput): Promise<
       const reply = await checkFile({
         file,
         exportName: values.export,
-        envFiles: values['env-file'],
+        envFiles: values.env,
         connect: values.connect ?? false,
       })
       checked.push({ file: path.relative(cwd, file) || file, reply })
@@ -94,9 +95,6 @@ async function printAgent(
   for (const line of describeReport(file, reply)) await print(line)
 }
 
-/** How long an agent may take to load. It may wait for a server that does not respond. */
-const LOAD_MS = 60_000
-
 /**
  * Loads an agent in a process of its own: the loader hooks apply to the whole process, and the agent may end it, print, or keep it
  * running.
@@ -112,16 +110,15 @@ function checkFile(request: CheckRequest): Promise<CheckReply> {
   const shown = path.relative(process.cwd(), request.file) || request.file
   const { promise, resolve } = defer<CheckReply>()
   const refuse = (message: string): void => resolve({ type: 'refused', code: 'ended', message })
-  const timer = setTimeout(() => {
-    refuse(`${shown}: has not finished loading after ${LOAD_MS / 1000} seconds.`)
-    child.kill('SIGKILL')
-  }, LOAD_MS)
   // The program sends nothing else.
   child.on('message', (reply) => resolve(reply as CheckReply))
   child.on('error', ({ message }) => refuse(message))
   child.on('exit', (code, signal) => {
-    clearTimeout(timer)
-    refuse(`${shown}: ended the process while it was loaded (${signal ?? `code ${code}`}).`)
+    const end = (): void =>
+      refuse(`${shown}: ended the process while it was loaded (${signal ?? `code ${code}`}).`)
+    // A message that was sent before may arrive later.
+    if (child.connected) child.once('disconnect', end)
+    else end()
   })
   return promise
 }

@@ -26,7 +26,7 @@ export async function describeLoadError(error: unknown, attempt: Attempt): Promi
   if (untyped)
     return failed(
       'no-typescript',
-      `${show(untyped.file)} is TypeScript, which Node ${process.versions.node} cannot load. Use Node 22.18 or later, or install tsx: npm install --save-dev tsx`,
+      `${show(untyped.file)} is TypeScript, which Node ${process.versions.node} cannot load. ${INSTALL_TSX}, or use Node 22.18 or later`,
     )
   const syntax = messages.find((each) => each.type === 'syntax')
   if (syntax) return failed('syntax', `${at(syntax)}: ${toSentence(syntax.text)}`)
@@ -44,11 +44,16 @@ export async function describeLoadError(error: unknown, attempt: Attempt): Promi
   const text = toSentence(error instanceof Error ? error.message : String(error))
   if (error instanceof SyntaxError) {
     const place = readDecoration(error) ?? (await findSyntaxError(messages))
-    return failed('syntax', `${place ? at(place) : show(entry)}: ${text}`)
+    // Node only removes types. A compiler also translates enumerations and parameter properties.
+    const isUntranslated = 'code' in error && error.code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'
+    const remedy = isUntranslated ? ` ${INSTALL_TSX}` : ''
+    return failed('syntax', `${place ? at(place) : show(entry)}: ${text}${remedy}`)
   }
   const place = readDecoration(error) ?? findFrame(error) ?? { file: entry }
   return failed('threw', `${at(place)}: threw an error while it was loaded: ${text}`)
 }
+
+const INSTALL_TSX = 'Install a package that compiles it: npm install --save-dev tsx'
 
 type Place = Pick<SourcePosition, 'file'> & {
   readonly line?: number | undefined

@@ -6,6 +6,7 @@ import { isRecord } from '../protocol/guards.ts'
 import type { AgentGraph, FoundTool, FoundToolset } from '../server/agent-graph.ts'
 import { listAgents } from '../server/chats/find-tool.ts'
 import {
+  checkAgents,
   explainApproval,
   findProblems,
   readAgentGraphs,
@@ -60,6 +61,7 @@ export async function reportAgent(
   const toolsets: ToolsetReport[] = []
   for (const each of found.toolsets)
     toolsets.push(await reportToolset(each, settings, { connect, problems }))
+  if (connect && problems.length === 0) await checkListed(settings, problems)
   return {
     agents,
     tools: dedupe(found.tools.map((tool) => reportTool(tool, settings))),
@@ -128,6 +130,15 @@ async function reportToolset(
     const [line = ''] = describe(error).split('\n')
     problems.push(`The tools of ${server ?? 'a toolset'} cannot be listed: ${line}`)
     return { ...report, tools: undefined }
+  }
+}
+
+/** Adds the problem of a policy that names a tool that no toolset has. */
+async function checkListed(settings: BridgeSettings, problems: string[]): Promise<void> {
+  try {
+    await checkAgents(settings)()
+  } catch (error) {
+    problems.push(toSentence(describe(error)))
   }
 }
 

@@ -1,11 +1,16 @@
+import { pathToFileURL } from 'node:url'
+
 import { FunctionTool, LlmAgent, MCPToolset, App } from '@google/adk'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import type { ApprovalPolicy } from '../../src/approvals/policy.ts'
+import { describeLoadError } from '../../src/dev/describe-load-error.ts'
 import { describeReport } from '../../src/dev/describe-report.ts'
 import { readExports } from '../../src/dev/read-exports.ts'
 import { reportAgent } from '../../src/dev/report-agent.ts'
 import { browserTool, createBridge } from '../../src/server/index.ts'
+import { serveHttp } from '../support/mcp-servers.ts'
 
 const model = 'gemini-2.5-flash'
 const agentOf = (name: string) => new LlmAgent({ name, model })
@@ -151,4 +156,46 @@ test('[DV1253] every problem is listed, and an MCP server is connected to only o
     'The agent support has no model. Set `model` of it or of its parent.',
     expect.stringMatching(/^The tools of http:\/\/127\.0\.0\.1:1\/mcp cannot be listed: /),
   ])
+})
+
+test('[DV1253] with `connect`, the tools of an MCP server are listed, and a policy for others is a problem', async () => {
+  await using server = await serveHttp([{ name: 'read' }, { name: 'write' }])
+  const toolset = () => new MCPToolset(server.connection, [], 'files')
+  const report = (approvals: ApprovalPolicy) => {
+    const agent = new LlmAgent({ name: 'support', model, tools: [toolset()] })
+    const { settings } = readExports({ options: { agent, approvals } }, { file: 'agent.ts' })
+    return reportAgent(settings, { connect: true })
+  }
+  const known = await report({ files_write: true })
+  expect(known.problems).toEqual([])
+  expect(known.toolsets).toMatchObject([
+    {
+      pattern: 'files_*',
+      tools: [
+        { name: 'files_read', need: 'never' },
+        { name: 'files_write', need: 'always' },
+      ],
+    },
+  ])
+  const { problems } = await report({ files_wrote: true })
+  expect(problems).toEqual([
+    '`approvals` names the tool files_wrote, which the agent does not have. Did you mean `files_write`? A tool under another name would run without approval.',
+  ])
+  expect(server.calls()).toEqual([])
+})
+
+test('[DV1252] what Node cannot translate names the package that can', async () => {
+  const error = Object.assign(
+    new SyntaxError('TypeScript enum is not supported in strip-only mode'),
+    {
+      code: 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
+      stack: `${pathToFileURL('/app/agent.ts').href}:3\nenum A {}\n^^^^\n\nSyntaxError: …`,
+    },
+  )
+  const attempt = { entry: '/app/agent.ts', cwd: '/app', messages: [] }
+  expect(await describeLoadError(error, attempt)).toMatchObject({
+    code: 'syntax',
+    message:
+      'agent.ts:3: TypeScript enum is not supported in strip-only mode. Install a package that compiles it: npm install --save-dev tsx',
+  })
 })
