@@ -34,7 +34,6 @@ export const FEATURES: readonly Feature[] = [
   {
     name: 'sign-in',
     own: [
-      'calls/late-sign-ins.ts',
       'calls/sign-in-calls.ts',
       'protocol/sign-in-terms.ts',
       'server/routes/sign-in-routes.ts',
@@ -47,8 +46,8 @@ export const FEATURES: readonly Feature[] = [
     name: 'MCP questions',
     own: [
       'agent/adk-workarounds/mcp-sessions.ts',
+      'calls/elicitation-request.ts',
       'calls/elicitations.ts',
-      'server/chats/recovery/lost-elicitations.ts',
     ],
     identifiers: /[eE]licit|ELICIT/,
   },

@@ -26,9 +26,9 @@ export function measureWeave(files: readonly SourceFile[], features: readonly Fe
   }
 }
 
-/** Whether the server loads a file. The contract of stores is for tests of stores. */
+/** Whether the server loads a file. The contract of stores is for tests of stores, and `dev` reports about agents. */
 function isServerSide({ path: file }: SourceFile): boolean {
-  return !/^(?:client|react|store\/contract)\//.test(file)
+  return !/^(?:client|dev|react|store\/contract)\//.test(file)
 }
 
 /** Returns the paths of the server's files that use a feature without belonging to it. */
