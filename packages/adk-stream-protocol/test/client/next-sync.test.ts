@@ -961,10 +961,10 @@ describe('what the page shows and the server does not have', () => {
     { base: '2.b', before: '2.b', after: '2.b', loadsAfter: undefined },
   ])(
     '[CL1210] after the rest of a message, its message is loaded: $base, $before, $after',
-    ({ base, before, after, loadsAfter }) => {
+    ({ base, loadsAfter, ...positions }) => {
       const start = { ...FOLLOWING, ...baseOf(base, 'u1', 'm1') }
       const chunk = { type: 'start', messageId: 'm1' } as const
-      const read = { turn: 't1', positions: { before, after } }
+      const read = { turn: 't1', positions }
       const [begun] = nextSync(
         { ...START, ...start },
         { type: 'chunk', chunk, source: 'requested' },

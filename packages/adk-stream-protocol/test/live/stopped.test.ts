@@ -55,8 +55,10 @@ test('[TU880] a held reply that was stopped continues after a restart when its a
 })
 
 test('[TU880] a stopped reply continues when its browser tool is approved: it is not stopped while the page runs the tool', async () => {
-  const tools = () => [locationTool({ gated: true })]
-  await using testBridge = await openLiveTestBridge({ liveModel: BLOCKING_MODEL, tools })
+  await using testBridge = await openLiveTestBridge({
+    liveModel: BLOCKING_MODEL,
+    tools: () => [locationTool({ gated: true })],
+  })
   await using client = await joinLive(testBridge)
   const approvalId = await stopHeld(testBridge, client, ASK)
   client.say('[[say Next.]] [[wait more]] [[say Done.]]', 'r2')

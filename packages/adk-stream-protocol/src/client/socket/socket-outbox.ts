@@ -80,7 +80,7 @@ export class SocketOutbox {
   }
 
   failAll(error: unknown): void {
-    for (const id of [...this.#all.keys()]) this.#remove(id)?.reject(error)
+    for (const id of this.#all.keys()) this.#remove(id)?.reject(error)
   }
 
   #transmit(each: Unconfirmed): void {

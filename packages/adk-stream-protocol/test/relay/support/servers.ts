@@ -77,9 +77,9 @@ export async function openRelayPair(
     },
     disconnect: () => {
       const { approvals } = first.store
-      const { heartbeat, findLockHolder } = approvals
-      const fail = (): Promise<never> => Promise.reject(new Error('The database is away.'))
-      Object.assign(approvals, { heartbeat: fail, findLockHolder: fail })
+      const heartbeat = approvals.heartbeat.bind(approvals)
+      const findLockHolder = approvals.findLockHolder.bind(approvals)
+      Object.assign(approvals, { heartbeat: failAway, findLockHolder: failAway })
       return { [Symbol.dispose]: () => Object.assign(approvals, { heartbeat, findLockHolder }) }
     },
     effects: () => readEffects(folder.effects),
@@ -92,6 +92,10 @@ export async function openRelayPair(
       await folder[Symbol.asyncDispose]()
     },
   }
+}
+
+function failAway(): Promise<never> {
+  return Promise.reject(new Error('The database is away.'))
 }
 
 /** A client that reads a turn over SSE. */
