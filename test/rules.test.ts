@@ -15,10 +15,12 @@ const RULE_FILES = [
 ]
 const TEST_FOLDERS = ['test', 'packages', 'apps', 'e2e'] as const
 
+/** Reads the ids at the beginning of each rule. A rule may have several. */
 function readRules(): string[] {
   return RULE_FILES.flatMap((file) => {
     const text = readFileSync(path.join(ROOT, file), 'utf8')
-    return [...text.matchAll(/^- \*\*([A-Z]{2}\d+)\*\* /gm)].map((match) => match[1] ?? '')
+    const headings = text.match(/^- (?:\*\*[A-Z]{2}\d+\*\* )+/gm) ?? []
+    return headings.flatMap((ids) => ids.match(/[A-Z]{2}\d+/g) ?? [])
   })
 }
 
