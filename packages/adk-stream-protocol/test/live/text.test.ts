@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 
+import { defer } from '../../src/shared/async.ts'
+import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { joinLive, nextUnasked, openLiveTestBridge, whole } from './support/live-test-bridge.ts'
 import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { assistant } from '../support/agents.ts'
@@ -36,6 +38,30 @@ test('[TU901] a message that is sent again to a live session is not sent to the 
   expect(await whole(client, 'r3')).toBe(reply)
   const stored = await testBridge.page().messages()
   expect(stored.map(({ role }) => role)).toEqual(['user', 'assistant'])
+})
+
+test('[CV1220] a stored user message whose turn is being opened is shown as running', async () => {
+  const [isStored, isShown] = [defer(), defer()]
+  const openStore = async (): Promise<Store> => {
+    const store = await openSqliteStore({ path: ':memory:' })
+    const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+    store.sessions.appendEvent = async (request) => {
+      const appended = await appendEvent(request)
+      isStored.resolve()
+      await isShown.promise
+      return appended
+    }
+    return store
+  }
+  await using testBridge = await openLiveTestBridge({ openStore })
+  await using client = await joinLive(testBridge)
+  client.say('[[say One.]]', 'r1')
+  await isStored.promise
+  const headers = { 'x-api-key': 'hanako' }
+  const response = await fetch(`${testBridge.url}/chats/chat-1/messages`, { headers })
+  expect(await response.json()).toMatchObject({ messages: [{ role: 'user' }], running: true })
+  isShown.resolve()
+  expect(await whole(client, 'r1')).toBe('One.')
 })
 
 test('[LV2] a message during the model’s reply interrupts it, and each reply has its own message', async () => {

@@ -57,11 +57,11 @@ export interface ChatServiceParts {
   readonly context: ContextOptions | undefined
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
-  readonly live: Pick<LiveSender, 'whenOpened'> | undefined
+  readonly live: Pick<LiveSender, 'whenOpened' | 'isOpening'> | undefined
   readonly owners: LiveOwners
   readonly outcomes: Pick<CallOutcomes, 'read'>
   readonly storedNews: Pick<StoredNews, 'noteRead'>
-  readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
+  readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask' | 'messageOf'>
 }
 
 export interface SendOptions {
@@ -334,6 +334,19 @@ export class ChatService {
     if (!position) return { turn: await this.#omitApproved(turn), from: 'start' }
     const from = turn.findPosition(position)
     return from && { turn, from }
+  }
+
+  /**
+   * Returns what a turn of a chat is writing, in any process. While the turn of a live message is being opened, its user message may be
+   * stored already, and the message of the reply is not known.
+   */
+  async findRunning(chat: ChatRef): Promise<{ readonly messageId?: string } | undefined> {
+    const { turns, live, elsewhere } = this.#parts
+    const { messageId } = turns.running(chat) ?? {}
+    if (messageId !== undefined && (await this.#holds(chat))) return { messageId }
+    const other = await elsewhere.messageOf(chat)
+    if (other !== undefined) return { messageId: other }
+    return live?.isOpening(chat) === true ? {} : undefined
   }
 
   /** CV798: leaves out the requests for calls that were approved while the turn ran, and that the turn has not reported yet. */

@@ -47,6 +47,8 @@ export interface LiveSenderParts {
 export interface LiveSender {
   /** Sends a message to the live session of a chat. */
   send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn>
+  /** Whether the turn of a message is being opened. */
+  isOpening(chat: ChatRef): boolean
   /** Resolves when the turn of the newest message of a chat is open. */
   whenOpened(chat: ChatRef): Promise<void>
   /** Lets spoken words decide the open approval of a chat. `authenticate` returns the person who speaks. */
@@ -84,6 +86,7 @@ export function openLiveSender(parts: LiveSenderParts): LiveSender {
       opening.set(key, opened)
       return turn
     },
+    isOpening: (chat) => opening.has(keyOf(chat)),
     whenOpened: async (chat) => {
       await opening.get(keyOf(chat))
     },

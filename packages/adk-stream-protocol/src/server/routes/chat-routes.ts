@@ -17,7 +17,6 @@ import type { ChatService } from '../chats/chat-service.ts'
 import { showDecisions } from '../chats/decisions/show-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import { findOpenQuestion } from '../chats/turns/asking-turns.ts'
-import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { StoredNews } from '../feeds/stored-news.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
@@ -35,7 +34,6 @@ import type { BridgeLimits } from '../limits.ts'
 interface ChatRoutesOptions {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
-  readonly elsewhere: Pick<TurnsElsewhere, 'messageOf'>
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly storedNews: Pick<StoredNews, 'follow'>
@@ -49,7 +47,7 @@ interface ChatRoutesOptions {
 
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
-  const { backend, turns, elsewhere, events, feeds, storedNews, chats, runs, limits } = options
+  const { backend, events, feeds, storedNews, chats, runs, limits } = options
   const { exposeState } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
@@ -74,10 +72,10 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const opened = await backend.get()
     // Read before the conversation: a question that ends meanwhile is shown as open, and the next turn shows its end.
     const question = await findOpenQuestion(backend, chat)
-    const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
+    const running = await chats.findRunning(chat)
     const stored = await opened.sessions.readConversation(toAppChat(opened, chat), {
       exposeState,
-      unfinished: running,
+      unfinished: running?.messageId,
       after,
       hasRunningCalls: (messageId) =>
         messageId === question?.messageId ||
