@@ -48,12 +48,10 @@ export class SocketOutbox {
   onFrame(frame: IncomingFrameOf<'decided' | 'tool-output-taken'>): void {
     const sent = this.#remove(frame.type === 'decided' ? frame.decisionId : frame.outputId)
     if (!sent) return
+    if (frame.ok) sent.resolve(frame.type === 'decided' ? frame.state : 'taken')
     // The server accepted the output before the connection was lost.
-    const isAccepted = !frame.ok && sent.isRepeated && frame.code === 'nothing-new'
-    if (isAccepted) sent.resolve('taken')
-    else if (!frame.ok)
-      sent.reject(new AdkError(frame.code, frame.message, undefined, frame.preview))
-    else sent.resolve(frame.type === 'decided' ? frame.state : 'taken')
+    else if (sent.isRepeated && frame.code === 'nothing-new') sent.resolve('taken')
+    else sent.reject(new AdkError(frame.code, frame.message, undefined, frame.preview))
   }
 
   /** A text has no acknowledgement of its own. The server has read it when it answers the ping that follows it. */
@@ -71,12 +69,12 @@ export class SocketOutbox {
 
   /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
   cancelDecision(approvalId: string): boolean {
-    const found = [...this.#all.values()].find(
-      ({ frame, isSent }) => !isSent && frame.type === 'decide' && frame.approvalId === approvalId,
-    )
-    if (!found) return false
-    this.#remove(idOf(found.frame))?.reject(DECISION_CANCELLED)
-    return true
+    for (const { frame, isSent } of this.#all.values())
+      if (!isSent && frame.type === 'decide' && frame.approvalId === approvalId) {
+        this.#remove(frame.decisionId)?.reject(DECISION_CANCELLED)
+        return true
+      }
+    return false
   }
 
   failAll(error: unknown): void {

@@ -106,9 +106,8 @@ export function onLoaded(
   if (hasChanged || isOutdated) return endCatchUp(state, chat, { isDue: !isChecked || isOutdated })
   const stored = toStored(loaded, state.base, chat.messages)
   const based = withBase(state, loaded, stored)
-  const { position } = based.base ?? {}
   // What the feed has reported since the request makes another catch-up due.
-  const next = { ...based, news: state.news && (position === undefined ? {} : { position }) }
+  const next = { ...based, news: state.news && { position: based.base?.position } }
   if (!loaded.running) return showStored(next, chat, stored)
   // The turn runs on a server that this page cannot read from.
   if (isChecked) return catchUp.isDue ? endCatchUp(next, chat) : catchUpLater(next)

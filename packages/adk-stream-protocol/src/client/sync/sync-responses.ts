@@ -186,14 +186,14 @@ export function onRefused(
     if (isUnreported) effects.push(reportError(error))
   }
   if (outputs.length === 0) return [next, effects]
-  // CL1220: the page shows an output that the server does not have.
-  if (!isTemporary(error))
-    return withEffects(
-      effects,
-      catchUpIfBehind(withoutBase(next), withMark(chat, 'refused', ...ids)),
-    )
+  if (!isTemporary(error)) return withEffects(effects, loadRefused(next, chat, ids))
   effects.push(mark('queued', ...outputs))
   return withEffects(effects, scheduleRetry(next))
+}
+
+/** CL1220: the page shows an output that the server does not have. */
+function loadRefused(state: AttachedSync, chat: ChatView, ids: readonly string[]): AttachedStep {
+  return catchUpIfBehind(withoutBase(state), withMark(chat, 'refused', ...ids))
 }
 
 /** Shows an approval as open if the server could not say how it was decided. */
@@ -244,10 +244,8 @@ export function onOutputFailed(
 ): Step {
   const { toolCallId: id } = output
   const effects: SyncEffect[] = [reportError(error)]
-  if (!isTemporary(error)) {
-    const next = catchUpIfBehind(withoutBase(state), withMark(chat, 'refused', id))
-    return withEffects([...effects, mark('refused', id)], next)
-  }
+  if (!isTemporary(error))
+    return withEffects([...effects, mark('refused', id)], loadRefused(state, chat, [id]))
   // No request sends it: a turn that is held open takes it only in this way.
   return withEffects(
     effects,

@@ -43,7 +43,7 @@ type CatchUp =
 
 /** What the feed of a chat has reported last. */
 interface News {
-  readonly position?: string
+  readonly position?: string | undefined
   /** A turn that has started, until it is read. */
   readonly turn?: string
 }

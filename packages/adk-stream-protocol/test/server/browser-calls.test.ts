@@ -46,7 +46,7 @@ test('[BT8] of two servers, one expires a browser call, and a call whose client 
   await (await answer(browser, answered, { state: 'output-available', output: TOKYO })).text()
   await ask(browser)
   const database = new Database(path, { timeout: 60_000 })
-  database.exec('UPDATE waits SET deadline = 0')
+  database.exec('UPDATE browser_calls SET deadline = 0')
   database.close()
   const asked = () => first.emulator.requests.length + second.emulator.requests.length
   await expect.poll(asked).toBe(4)
