@@ -11,7 +11,7 @@ const LIMITS = [
   ['{ adkApi }', 'client/index.ts', 20, 8],
   ['{ sseTransport }', 'client/index.ts', 29, 11],
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
-  ['{ useAdkChat }', 'react/index.ts', 51, 17],
+  ['{ useAdkChat }', 'react/index.ts', 51, 18],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 60, 22],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 69, 26],
   ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 144, 50],
