@@ -151,11 +151,8 @@ class SharedLease implements LiveLease {
     }
   }
 
-  async isHeld(): Promise<boolean> {
-    const { locks } = this.#stores.ledger
-    const { chat, lock } = this.#session
-    // Another process may also have continued the turn without a live session.
-    return (await locks.stillHoldsLive(lock)) && (await locks.stillHolds(chat))
+  isHeld(): Promise<boolean> {
+    return this.#stores.ledger.locks.stillHoldsLive(this.#session.lock)
   }
 
   async save(snapshot: LiveSnapshot): Promise<boolean> {
