@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -268,12 +269,21 @@ async function positionIn(response: Response): Promise<unknown> {
 }
 
 test('[RL30] [RL31] what a crashed server has streamed is stored once, and its turn ends', async () => {
-  await using pair = await openRelayPair(database, 'crashed')
+  // A repeated test does not find the rows of its first attempt.
+  const chatId = `crashed-${randomUUID()}`
+  await using pair = await openRelayPair(database, chatId)
   const { chunks } = await pair.atTwo.say('[[say Stored.]]')
   const messageId = String(chunks[0]?.['messageId'])
-  const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'crashed' }
+  const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId }
   // The state after a server was killed between two writes: the session has the first text, the rows have more or less.
-  const streamed = { turnId: 'crashed-1', chat, messageId, replayable: true, seq: 1, ended: false }
+  const streamed = {
+    turnId: `${chatId}-1`,
+    chat,
+    messageId,
+    replayable: true,
+    seq: 1,
+    ended: false,
+  }
   const lines = [
     { type: 'start', messageId },
     { type: 'text-start', id: '1' },
@@ -283,14 +293,14 @@ test('[RL30] [RL31] what a crashed server has streamed is stored once, and its t
   const more = ['red.', ' And more.'].map((delta) =>
     JSON.stringify({ type: 'text-delta', id: '1', delta }),
   )
-  const second = { ...streamed, turnId: 'crashed-2', lines: [...lines, ...more] }
+  const second = { ...streamed, turnId: `${chatId}-2`, lines: [...lines, ...more] }
   const reader = await Stream.open(pair.atTwo)
-  await age('crashed-1')
+  await age(`${chatId}-1`)
   await reader.done
   expect(reader.chunks.at(-1)?.type).toBe('error')
   expect((await pair.atOne.messages()).map(textOf)).toEqual(['[[say Stored.]]', 'Stored.'])
   await pair.relay.write([second], { owner: 'killed', watched: [] })
-  await age('crashed-2')
+  await age(`${chatId}-2`)
   const readMessage = async () => (await pair.atOne.messages())[1]
   await expect.poll(async () => textOf(await readMessage())).toBe('Stored. And more.')
   const message = await readMessage()
