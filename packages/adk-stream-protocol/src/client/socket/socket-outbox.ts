@@ -10,7 +10,7 @@ type OutgoingFrame =
   | ClientFrameOf<'tool-output'>
   | (ClientFrameOf<'text'> & { readonly messageId: string })
 
-interface Unconfirmed extends Deferred<string> {
+interface OutboxEntry extends Deferred<string> {
   readonly frame: OutgoingFrame
   isSent: boolean
   /** Whether the frame was sent over a connection that was lost. */
@@ -24,7 +24,7 @@ interface Unconfirmed extends Deferred<string> {
 export class SocketOutbox {
   readonly #socket: () => ReconnectingSocket
   /** By the id that the acknowledgement has. */
-  readonly #all = new Map<string, Unconfirmed>()
+  readonly #all = new Map<string, OutboxEntry>()
 
   constructor(socket: () => ReconnectingSocket) {
     this.#socket = socket
@@ -81,14 +81,14 @@ export class SocketOutbox {
     for (const id of this.#all.keys()) this.#remove(id)?.reject(error)
   }
 
-  #transmit(each: Unconfirmed): void {
-    const { frame } = each
+  #transmit(entry: OutboxEntry): void {
+    const { frame } = entry
     if (!this.#socket().send(frame)) return
-    each.isSent = true
+    entry.isSent = true
     if (frame.type === 'text') this.#socket().send({ type: 'ping', nonce: frame.messageId })
   }
 
-  #remove(id: string): Unconfirmed | undefined {
+  #remove(id: string): OutboxEntry | undefined {
     const found = this.#all.get(id)
     this.#all.delete(id)
     return found
