@@ -886,7 +886,7 @@ test('[CL917] messages that could not be loaded are loaded again later', () => {
   const catchUp = { state: 'loading', shown: [], isDue: false } as const
   const loading = { ...FOLLOWING, catchUp }
   const { types, state } = run([[failed('unavailable')], [{ type: 'retry-due' }]], loading)
-  expect(types).toEqual(['report-error', 'schedule-retry', 'cancel-retry', 'load'])
+  expect(types).toEqual(['schedule-retry', 'cancel-retry', 'load'])
   expect(state).toMatchObject({ catchUp: { state: 'loading', isDue: false } })
   expect(run([[failed('unauthenticated')]], loading).types).toEqual(['report-error'])
 })

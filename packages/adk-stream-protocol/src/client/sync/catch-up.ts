@@ -176,10 +176,8 @@ function isLastUnknown(shown: readonly MessageView[], stored: readonly MessageVi
 }
 
 export function onCatchUpFailed(state: AttachedSync, error: unknown): Step {
-  const effects = [reportError(error)]
-  if (!state.news || !isTemporary(error))
-    return [{ ...state, catchUp: { state: 'current', isDue: false } }, effects]
-  return withEffects(effects, catchUpLater(state))
+  if (state.news && isTemporary(error)) return catchUpLater(state)
+  return [{ ...state, catchUp: { state: 'current', isDue: false } }, [reportError(error)]]
 }
 
 /** Loads the messages again later. The feed does not report again what was missed. */
