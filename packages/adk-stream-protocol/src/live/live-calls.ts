@@ -15,6 +15,7 @@ import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { nextCall } from '../calls/next-call.ts'
 import { isOutdated } from '../calls/outdated-calls.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
+import { defer } from '../shared/async.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
@@ -214,13 +215,15 @@ export class LiveCalls {
       return this.#decideInLedger(approval, decision)
     const isAsked = call && this.apply(call, { type: 'decision-received', approvalId: approval.id })
     if (!isAsked) return this.#decideInLedger(approval, decision)
-    let result: DecidedCall | Refusal | undefined
-    try {
-      result = await ledger.decideAndClaim(approval, decision, toClaim(call))
-      return isRefusal(result) ? result : result.decided
-    } finally {
-      this.apply(call, { type: 'decided', result })
-    }
+    return this.#track(async () => {
+      let result: DecidedCall | Refusal | undefined
+      try {
+        result = await ledger.decideAndClaim(approval, decision, toClaim(call))
+        return isRefusal(result) ? result : result.decided
+      } finally {
+        this.apply(call, { type: 'decided', result })
+      }
+    })
   }
 
   /** Records a decision without claiming the call. It is inside an agent that then runs it, does not wait here, or is outdated. */
@@ -337,15 +340,26 @@ export class LiveCalls {
     const isWaiting = state.name === 'asked' || (state.name === 'paused' && state.isWaiting)
     if (!isWaiting || state.isCancelled)
       this.#live.onStateChange(call.id, isExecuting ? 'executing' : 'running')
-    const done = work()
-      .catch((error: unknown) => {
+    void this.#track(() =>
+      work().catch((error: unknown) => {
         this.#live.onError(error)
         return this.#isClosed || !this.#open.has(call.id)
           ? undefined
           : this.advance(call, { type: 'failed' })
-      })
-      .finally(() => this.#work.delete(done))
-    this.#work.add(done)
+      }),
+    )
+  }
+
+  /** Counts work as in progress until it ends, so that the session does not move meanwhile. */
+  async #track<T>(work: () => Promise<T>): Promise<T> {
+    const done = defer()
+    this.#work.add(done.promise)
+    try {
+      return await work()
+    } finally {
+      this.#work.delete(done.promise)
+      done.resolve()
+    }
   }
 }
 

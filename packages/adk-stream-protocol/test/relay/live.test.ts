@@ -199,6 +199,27 @@ test('[LV324] a decision counts once while the live session moves, wherever it i
   await client[Symbol.asyncDispose]()
 })
 
+test('[LV324] a session stays while a decision is being stored, and its model replies to the result', async () => {
+  await using pair = await openLivePair(database, 'storing-a-decision')
+  const client = await pair.join('one')
+  await client.say(PAY)
+  const [asked] = await pair.atOne.approvals()
+  await client[Symbol.asyncDispose]()
+  await database.run('BEGIN; SELECT FROM approvals FOR UPDATE')
+  const deciding = pair.atOne.decide(asked?.id ?? '', { approved: true })
+  const findWaiting = () =>
+    database.run(`SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted`)
+  await expect.poll(findWaiting).not.toHaveLength(0)
+  await using watcher = await pair.join('two')
+  // Time in which the second server asks for the session.
+  await passTime()
+  await database.run('COMMIT')
+  expect((await deciding).status).toBe(200)
+  await watcher.socket.next(() => watcher.turns.some((text) => text.includes('All settled.')))
+  expect(pair.emulator.live.sessions[0]?.pendingCalls).toEqual([])
+  expect(pair.effects()).toHaveLength(1)
+})
+
 test('[LV325] [RL320] a decision given at another server reaches the live session, and is reported once', async () => {
   await using pair = await openLivePair(database, 'decided-elsewhere')
   await using client = await pair.join('one')
@@ -213,12 +234,7 @@ test('[LV325] [RL320] a decision given at another server reaches the live sessio
   await watcher.socket.next(() => watcher.turns.includes('All settled.'))
   expect(pair.emulator.live.sessions).toHaveLength(1)
   expect(pair.emulator.requests).toEqual([])
-  const [{ now: from } = { now: 0 }] = await database.run('SELECT clock_timestamp() AS now')
-  await expect
-    .poll(async () =>
-      database.run(`SELECT WHERE clock_timestamp() > $1::timestamptz + interval '500 ms'`, [from]),
-    )
-    .toHaveLength(1)
+  await passTime()
   await client.say('[[say Next.]]')
   const seen = await readUntil(
     feed,
@@ -229,6 +245,14 @@ test('[LV325] [RL320] a decision given at another server reaches the live sessio
   expect(turns.filter((event) => event['messageId'] === messageId)).toHaveLength(2)
   expect(watcher.turns.filter((text) => text === 'All settled.')).toHaveLength(1)
 })
+
+/** Waits for half a second of the database's clock, in which something must not happen. */
+async function passTime(): Promise<void> {
+  const [{ now: from } = { now: 0 }] = await database.run('SELECT clock_timestamp() AS now')
+  const isOver = () =>
+    database.run(`SELECT WHERE clock_timestamp() > $1::timestamptz + interval '500 ms'`, [from])
+  await expect.poll(isOver).toHaveLength(1)
+}
 
 /** Opens a live session at the first server whose call waits for the output of a browser tool. */
 async function locating(chatId: string) {
