@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 
 import { expect, test } from 'vitest'
@@ -77,7 +78,7 @@ test.skipIf(!isLong).each([
 ] as const)(
   '[RL331] a run ends, and finds a fault that is planted in the servers: %s',
   async (plant, finds) => {
-    const { violations } = await runChaos({
+    const { violations, file = '' } = await runChaos({
       seed: 3,
       ms: 120_000,
       roundMs: 15_000,
@@ -91,6 +92,8 @@ test.skipIf(!isLong).each([
       print: () => undefined,
     })
     expect(violations.join('\n')).toMatch(finds)
+    // What the servers did is beside the history.
+    expect(await readFile(file.replace(/json$/, 'log'), 'utf8')).toMatch(/ server-1 \d+ server: /)
   },
   TIMEOUT_MS,
 )

@@ -53,7 +53,10 @@ try {
   })
   for (const violation of violations) print(`violation: ${violation}`)
   if (violations.length === 0) print('The run has ended without a violation.')
-  if (file !== undefined) print(`The history is in ${file}. Repeat with --seed ${seed}.`)
+  if (file !== undefined)
+    print(
+      `The history is in ${file}, the log of the servers beside it. Repeat with --seed ${seed}.`,
+    )
   process.exitCode = violations.length > 0 ? 1 : 0
 } catch (error) {
   print(String(error))

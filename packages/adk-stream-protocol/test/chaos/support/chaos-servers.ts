@@ -4,6 +4,7 @@ import type { RunningPostgres } from '../../../../../test/support/postgres-serve
 import { bundleChildren, type Child, type Children } from '../../faults/support/children.ts'
 import { type Folder, makeFolder } from '../../faults/support/folder.ts'
 import type { Plant } from '../../faults/support/plants.ts'
+import { readLog } from '../../faults/support/server-log.ts'
 import { LIVE_MODEL } from '../../relay/support/live-pair.ts'
 import { defer } from '../../support/agents.ts'
 import { openProxy, type PostgresProxy } from '../../support/postgres-proxy.ts'
@@ -25,6 +26,7 @@ const WRONG_CLOCK_MS = 3_600_000
 /** One of the server processes, with its own proxy to the database. */
 interface Server {
   readonly name: string
+  readonly log: string
   readonly proxy: PostgresProxy
   readonly env: Readonly<Record<string, string>>
   child: Child
@@ -86,6 +88,16 @@ export class ChaosServers implements AsyncDisposable {
     return this.#servers.flatMap(({ url }) => url ?? [])
   }
 
+  /** Returns what the servers have logged about these chats and about themselves, in the order of time. */
+  readLogs(chatIds: ReadonlySet<string>): string[] {
+    const lines = this.#servers.flatMap(({ name, log }) =>
+      readLog(log).map((line) => line.replace(' ', ` ${name} `)),
+    )
+    const isAbout = (line: string): boolean =>
+      / (?:server|error): /.test(line) || [...chatIds].some((chatId) => line.includes(chatId))
+    return lines.filter(isAbout).toSorted()
+  }
+
   /** Applies a fault, and resolves when it is over. Does nothing if it is not possible now. */
   apply(kind: FaultKind): Promise<void> {
     return isOfDatabase(kind) ? this.#disturbDatabase(kind) : this.#disturbServer(kind)
@@ -108,7 +120,9 @@ export class ChaosServers implements AsyncDisposable {
     const { postgres, leaseMs, modelUrl, isSpoken, plant } = this.#options
     const proxy = await openProxy(postgres.url)
     const name = `server-${index + 1}`
+    const log = `${this.folder.effects}.${name}.log`
     const env = {
+      LOG_FILE: log,
       DATABASE_URL: proxy.url,
       LEASE_MS: String(leaseMs),
       GRACE_MS: '60000',
@@ -126,7 +140,7 @@ export class ChaosServers implements AsyncDisposable {
       ...(index === this.#options.count - 1 && { CLOCK_OFFSET_MS: String(WRONG_CLOCK_MS) }),
     }
     const child = this.#start(name, env)
-    const server: Server = { name, proxy, env, child, url: undefined, isFaulty: false }
+    const server: Server = { name, log, proxy, env, child, url: undefined, isFaulty: false }
     this.#servers.push(server)
     await this.#serve(server)
   }

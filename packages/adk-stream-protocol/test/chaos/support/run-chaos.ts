@@ -63,7 +63,7 @@ export interface ChaosOptions {
 interface ChaosResult {
   readonly violations: readonly string[]
   readonly tally: ChaosTally
-  /** The file with the history of the round that has a violation. */
+  /** The file with the history of the round that has a violation. What the servers logged is beside it. */
   readonly file?: string
 }
 
@@ -129,8 +129,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       addTo(tally, history)
       print(`${describe(tally)}, ${violations.length} violations`)
       if (violations.length === 0 && !options.keepHistory) continue
-      const file = path.join(options.folder, `chaos-${seed}-${tally.rounds}.json`)
-      await writeFile(file, serialise(history, violations))
+      const file = path.join(options.folder, `chaos-${seed}-${round}.json`)
+      await write(file, { history, violations, servers })
       if (violations.length > 0) return { violations, tally, file }
     }
     const fault = (await store.approvals.verifyAudit?.())?.fault
@@ -261,6 +261,28 @@ function list(counts: Readonly<Record<string, number>>): string {
     .map(([name, count]) => `${name} ${count}`)
     .join(', ')
 }
+
+/** Writes the history of a round and, if it has violations, what the servers logged about their chats. */
+async function write(
+  file: string,
+  {
+    history,
+    violations,
+    servers,
+  }: { history: ChaosHistory; violations: readonly string[]; servers: ChaosServers },
+): Promise<void> {
+  await writeFile(file, serialise(history, violations))
+  if (violations.length === 0) return
+  const lines = servers.readLogs(findChats(violations))
+  await writeFile(file.replace(/json$/, 'log'), lines.join('\n'))
+}
+
+/** Returns the chats that violations name. */
+function findChats(violations: readonly string[]): ReadonlySet<string> {
+  return new Set(violations.flatMap((violation) => violation.match(CHAT_ID) ?? []))
+}
+
+const CHAT_ID = /round-\d+\.[a-z]+-\d+-\d+/g
 
 function serialise(history: ChaosHistory, violations: readonly string[]): string {
   return JSON.stringify({ violations, ...history, chats: [...history.chats] }, undefined, 1)

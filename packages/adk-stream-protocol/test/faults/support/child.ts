@@ -13,6 +13,7 @@ import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import { EXIT_MS, Plant, plantInStore, repeatSometimes } from './plants.ts'
 import { pageTools } from './page-tools.ts'
 import { chargeTool, openPaymentServer, paymentTool } from './payment-server.ts'
+import { logChanges, ServerLog, summarise } from './server-log.ts'
 
 /*
  * A server process: `child <database> <effects> <name>`. It prints `ready` when its code is loaded, starts to serve at the first line of
@@ -29,6 +30,7 @@ import { chargeTool, openPaymentServer, paymentTool } from './payment-server.ts'
  * Environment:
  * - `DATABASE_URL`: the PostgreSQL database to use instead of the SQLite file
  * - `CLOCK_OFFSET_MS`: the error of the clock of the process
+ * - `LOG_FILE`: where the process logs requests, chunks, errors and changes of the store
  * - `REPORT_STALLS`: print when the event loop did not run for this many ms
  * - `TOOL_MS`: delays before and after the effect of a tool, each up to this long. `LONG_TOOL_MS`: some delays are of this length, such as
  *   `2000-5000`
@@ -47,6 +49,9 @@ function report(line: string): void {
   // Synchronous, so that output before a kill arrives.
   writeSync(1, `${line}\n`)
 }
+
+const logFile = process.env['LOG_FILE']
+const log = logFile === undefined ? undefined : new ServerLog(logFile)
 
 const stopped = new Set<string>()
 let go = defer()
@@ -110,7 +115,10 @@ if (stallMs > 0) {
   let ranAt = performance.now()
   const check = (): void => {
     const silentMs = performance.now() - ranAt
-    if (silentMs > stallMs) report(`stalled ${Math.round(silentMs)}`)
+    if (silentMs > stallMs) {
+      report(`stalled ${Math.round(silentMs)}`)
+      log?.write(`server: stalled ${Math.round(silentMs)} ms`)
+    }
     ranAt = performance.now()
   }
   setInterval(check, stallMs / 4).unref()
@@ -126,7 +134,8 @@ const opened =
   connectionString === undefined
     ? await openJumpingStore(database)
     : await openPostgresStore({ connectionString, schema: 'public', busyTimeoutMs })
-const store = hookStore(plant === undefined ? opened : plantInStore(opened, plant), reached)
+const hooked = hookStore(plant === undefined ? opened : plantInStore(opened, plant), reached)
+const store = log ? logChanges(hooked, log) : hooked
 const modelUrl = process.env['MODEL_URL']
 const leaseMs = Number(process.env['LEASE_MS'] ?? 60_000)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
@@ -166,15 +175,24 @@ const paymentServer = await openPaymentServer({
     approvals: { top_up: { idempotent: true }, hurry: { deadlineMs: 1_500 } },
   }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
-  onChunk: ({ type }, { chatId }) => {
+  ...(log && {
+    log: ({ message, ...entry }) => log.write(`server: ${message} ${summarise(entry)}`),
+    onError: (error) => log.error(error),
+    onRequest: (line) => log.write(line),
+  }),
+  onChunk: (chunk, { chatId, messageId }) => {
+    const { type } = chunk
+    if (!type.endsWith('-delta')) log?.write(`chunk ${chatId} ${messageId} ${summarise(chunk)}`)
     // A chunk cannot be delayed. In such a chat, the model waits before its next reply.
     if (type.startsWith('tool-output-')) void reached('after telling', chatId)
   },
   limits: { leaseMs, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },
 })
 report(paymentServer.url)
+log?.write(`server: ${name} serves at ${paymentServer.url}`)
 if (plant === 'exit') setTimeout(() => process.exit(1), EXIT_MS)
 void terminated.then(async () => {
+  log?.write('server: closes')
   await paymentServer.bridge.close()
   await store.close()
   process.exit(0)

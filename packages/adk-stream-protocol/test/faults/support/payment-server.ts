@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AuthConfig, BaseAgent, BaseTool, BaseToolset } from '@google/adk'
 import {
   AgentTool,
@@ -54,6 +54,8 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   /** The emulator of the models. Default: a new one. */
   readonly modelUrl?: string
   readonly reached?: Reached
+  /** Receives a line for each request that has ended. */
+  readonly onRequest?: (line: string) => void
 }
 
 /** A server with payments behind approvals: real HTTP, real ADK, real ledger; only the model is emulated. */
@@ -75,6 +77,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     inSteps,
     tools: more = [],
     subAgents = [],
+    onRequest,
     ...bridgeOptions
   } = options
   const emulator = await startEmulator({
@@ -116,6 +119,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     return addSecondStep(inSteps === 'tool' ? paying[0] : first, model, inSteps)
   }
   const server = createServer((request, response) => {
+    if (onRequest) response.once('close', () => onRequest(describeRequest(request, response)))
     void bridge.node(request, response)
   })
   server.on('upgrade', toUpgradeListener(bridge))
@@ -134,6 +138,14 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
       await emulator.close()
     },
   }
+}
+
+function describeRequest(
+  { method, url, headers }: IncomingMessage,
+  { statusCode, writableFinished }: ServerResponse,
+): string {
+  const end = writableFinished ? 'ended' : 'was cut off'
+  return `${method} ${url} of ${String(headers['x-user'])} ${end} with ${statusCode}`
 }
 
 function addSecondStep(
