@@ -275,15 +275,11 @@ test('[RL30] [RL31] what a crashed server has streamed is stored once, and its t
   const { chunks } = await pair.atTwo.say('[[say Stored.]]')
   const messageId = String(chunks[0]?.['messageId'])
   const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId }
+  // If this turn were written after the next ones, it would be the newest one.
+  await untilEndWritten(chatId)
   // The state after a server was killed between two writes: the session has the first text, the rows have more or less.
-  const streamed = {
-    turnId: `${chatId}-1`,
-    chat,
-    messageId,
-    replayable: true,
-    seq: 1,
-    ended: false,
-  }
+  const rows = { chat, messageId, replayable: true, seq: 1, ended: false }
+  const streamed = { ...rows, turnId: `${chatId}-1` }
   const lines = [
     { type: 'start', messageId },
     { type: 'text-start', id: '1' },
@@ -334,18 +330,30 @@ test('[RL555] a server that has lost a chat without noticing sends the turn of t
   await Promise.all([old.done, moved.done])
 })
 
-test('[RL555] a server that writes its turn late does not hide the turn of the server that has the chat', async () => {
-  await using pair = await openRelayPair(database, 'late')
-  const own = Stream.read(await pair.atOne.begin('[[say Own.]][[wait gate]]'))
-  const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'late' }
-  const running = await vi.waitUntil(() => pair.relay.find(chat), { timeout: 120_000 })
-  const turn = { turnId: 'late-1', chat, messageId: 'late', replayable: true, seq: 1, ended: false }
-  await pair.relay.write([{ ...turn, lines: [] }], { owner: 'late', watched: [] })
-  expect(await pair.relay.find(chat)).toEqual(running)
-  await pair.relay.end('late-1', [])
-  pair.one.emulator.release('gate')
-  await own.done
-})
+test.each([
+  { held: 'for a request', background: false, ended: false },
+  { held: 'in the background', background: true, ended: false },
+  { held: 'in the background', background: true, ended: true },
+])(
+  '[RL555] [RL556] a turn that is written late does not hide the turn of the server that has the chat $held; ended: $ended',
+  async ({ background, ended }) => {
+    const chatId = `late-${background}-${ended}`
+    await using pair = await openRelayPair(database, chatId)
+    const own = Stream.read(await pair.atOne.begin('[[say Own.]][[wait gate]]'))
+    const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId }
+    const running = await vi.waitUntil(() => pair.relay.find(chat), { timeout: 120_000 })
+    await database.run('UPDATE chat_locks SET background = $1 WHERE chat_id = $2', [
+      background,
+      chatId,
+    ])
+    const turn = { turnId: `${chatId}-1`, chat, messageId: 'late', replayable: true, seq: 1, ended }
+    await pair.relay.write([{ ...turn, lines: [] }], { owner: 'late', watched: [] })
+    expect(await pair.relay.find(chat)).toEqual(running)
+    await pair.relay.end(turn.turnId, [])
+    pair.one.emulator.release('gate')
+    await own.done
+  },
+)
 
 test.each([
   { owner: 'another server', isOwn: false },
@@ -356,6 +364,7 @@ test.each([
     await using pair = await openRelayPair(database, `next-${isOwn}`)
     const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: `next-${isOwn}` }
     await pair.atOne.say('[[say Before.]]')
+    await untilEndWritten(chat.chatId)
     const [row] = await database.run(
       `SELECT owner FROM relay_turns WHERE chat_id = '${chat.chatId}'`,
     )
@@ -378,6 +387,13 @@ test.each([
     await pair.relay.end(chat.chatId, [])
   },
 )
+
+/** Resolves when the end of a turn of a chat is written. A server writes it after the reply. */
+async function untilEndWritten(chatId: string): Promise<void> {
+  const find = () =>
+    database.run('SELECT FROM relay_turns WHERE chat_id = $1 AND ended_at IS NOT NULL', [chatId])
+  await expect.poll(find).toHaveLength(1)
+}
 
 /** Lets the lease of the server of a turn expire. */
 async function age(turnId: string): Promise<void> {

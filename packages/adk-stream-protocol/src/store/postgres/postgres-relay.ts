@@ -204,20 +204,21 @@ function turnSql(schema: string, leaseNow: string) {
       SELECT stored.turn_id, greatest(stored.seq, complete.seq) AS seq
       FROM stored LEFT JOIN complete USING (turn_id), quick, notified`,
     /**
-     * The end of a turn may be written after the next turn of the chat has started, and a server that stood still may write its turn after
-     * another server has taken the chat over. So while a server holds the chat, only a turn that this server started since then counts.
-     * A server that ends the turn of a crashed server holds the chat in the background: clients read that turn until it has ended.
+     * Turns may be written late: the end of a turn after the next turn of the chat has started, and everything by a server that stood
+     * still. So a turn that the holder of the chat has started since it holds the chat comes first, and if a request holds the chat,
+     * only such a turn counts. A server that ends the turn of a crashed server holds the chat in the background, and starts no turn:
+     * clients read the turn of the crashed server until it has ended.
      */
     find: `
-      SELECT ${turn} FROM ${schema}.relay_turns AS found
-      LEFT JOIN ${schema}.chat_locks AS lock USING (app_name, principal_id, chat_id)
-      WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND ended_at IS NULL AND CASE
-        WHEN lock.background IS FALSE THEN owner = lock.worker AND started_at >= lock.since
-        ELSE NOT EXISTS (
-          SELECT FROM ${schema}.relay_turns AS newer
-          WHERE newer.app_name = $1 AND newer.principal_id = $2 AND newer.chat_id = $3
-            AND newer.changed_at >= found.started_at AND newer.started_at > found.started_at) END
-      ORDER BY started_at DESC LIMIT 1`,
+      SELECT ${turn} FROM (
+        SELECT *, owner = lock.worker AND started_at >= lock.since AS is_of_holder FROM ${schema}.relay_turns
+        LEFT JOIN ${schema}.chat_locks AS lock USING (app_name, principal_id, chat_id)
+        WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND ended_at IS NULL) AS found
+      WHERE is_of_holder OR background IS NOT FALSE AND NOT EXISTS (
+        SELECT FROM ${schema}.relay_turns AS newer
+        WHERE newer.app_name = $1 AND newer.principal_id = $2 AND newer.chat_id = $3
+          AND newer.changed_at >= found.started_at AND newer.started_at > found.started_at)
+      ORDER BY coalesce(is_of_holder, FALSE) DESC, started_at DESC LIMIT 1`,
     read: `
       SELECT position.turn_id, ended_at IS NOT NULL AS ended, replayable, rows.seq, rows.lines
       FROM unnest($1::text[], $2::int[]) AS position (turn_id, seq)
