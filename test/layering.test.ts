@@ -11,7 +11,10 @@ import { readSourceFiles, removeComments, type SourceFile } from '../scripts/wea
 const ROOT = path.join(import.meta.dirname, '..')
 const SRC = path.join(ROOT, 'packages/adk-stream-protocol/src')
 
-/** The reading order of the library. A file may import from its own layer and from those before it. */
+/**
+ * The reading order of the library. A file may import from its own layer and from those before it. The folders inside `server` are the
+ * core. The files beside them create a bridge from the core and the modules.
+ */
 const LAYERS = [
   'shared',
   'protocol',
@@ -25,6 +28,8 @@ const LAYERS = [
   'live',
   'relay',
   'store',
+  'server/*',
+  'modules',
   'server',
   'dev',
   'use',
@@ -75,11 +80,13 @@ function runtimeImports(file: string): string[] {
 }
 
 function layerOf(file: string): string {
-  return path.relative(SRC, file).split(path.sep)[0] ?? ''
+  const [folder = '', ...rest] = path.relative(SRC, file).split(path.sep)
+  return folder === 'server' && rest.length > 1 ? 'server/*' : folder
 }
 
 test('[AR1] every folder of the library is a layer', () => {
-  expect(readdirSync(SRC).toSorted()).toEqual([...LAYERS].toSorted())
+  const folders = LAYERS.filter((layer) => !layer.endsWith('/*'))
+  expect(readdirSync(SRC).toSorted()).toEqual(folders.toSorted())
 })
 
 test.each(sources(SRC))('[AR1] %s imports downwards only', (file) => {
@@ -89,6 +96,19 @@ test.each(sources(SRC))('[AR1] %s imports downwards only', (file) => {
     .filter((target) => target.startsWith('.'))
     .map((target) => layerOf(path.resolve(SRC, path.dirname(file), target)))
   expect(below).toEqual(expect.arrayContaining(used))
+})
+
+test('[AR1360] a module imports no other module, and one file of the library names all of them', () => {
+  const moduleOf = (file: string): string | undefined =>
+    /^modules\/([^/]+)\//.exec(path.relative(SRC, file).replaceAll(path.sep, '/'))?.[1]
+  const uses = sources(SRC).flatMap((file) =>
+    runtimeImports(path.join(SRC, file))
+      .filter((target) => target.startsWith('.'))
+      .map((target) => moduleOf(path.resolve(SRC, path.dirname(file), target)))
+      .filter((used) => used !== undefined && used !== moduleOf(path.join(SRC, file)))
+      .map(() => file.replaceAll(path.sep, '/')),
+  )
+  expect(new Set(uses)).toEqual(new Set(['server/bridge-modules.ts']))
 })
 
 test('[AR930] no file of the library imports itself through others', () => {

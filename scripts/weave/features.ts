@@ -33,22 +33,13 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'sign-in',
-    own: [
-      'calls/sign-in-calls.ts',
-      'protocol/sign-in-terms.ts',
-      'server/routes/sign-in-routes.ts',
-      'server/sign-in/',
-    ],
+    own: ['modules/sign-in/', 'protocol/sign-in-terms.ts'],
     identifiers:
       /[sS]ign(?:ing)?[-_]?[iI]ns?(?![a-z])|[oO][aA]uth(?!or)|(?<=[a-z])Credential(?!s|Check)|credential(?:Service|Store|Key)|CredentialS|\.credentials\b|\bcredentials\??:/,
   },
   {
     name: 'MCP questions',
-    own: [
-      'agent/adk-workarounds/mcp-sessions.ts',
-      'calls/elicitation-request.ts',
-      'calls/elicitations.ts',
-    ],
+    own: ['modules/mcp/'],
     identifiers: /[eE]licit|ELICIT/,
   },
   {
@@ -90,7 +81,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'links',
-    own: ['server/routes/approval-link-routes.ts'],
+    own: ['modules/links/'],
     identifiers:
       /[aA]pprovalLink|approval-link|UsedLink|[lL]inkedApproval|[cC]reateLink|[oO]penLink|CreatedLink|OpenedLink|LinkDecided|LinkVoter|linkBy|linkId|'link-|-link'|BAD_LINK|'links'/,
   },

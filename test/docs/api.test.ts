@@ -138,9 +138,12 @@ test('[DO150] every option of `createBridge` is explained where users look for i
     ...readFields(path.join(server, 'options.ts'), 'BridgeOptions'),
     ...readFields(path.join(server, 'options.ts'), 'SeveralAgentsOptions'),
     ...readFields(path.join(server, 'chats/turns/agent-host.ts'), 'AgentServices'),
+    ...readTexts(path.join(server, '../modules'), /\.ts$/).flatMap((text) =>
+      readFieldsOf(text, '\\w+BridgeOptions'),
+    ),
   ]
   expect(options).toEqual(
-    expect.arrayContaining(['agent', 'agents', 'approvals', 'exposeState', 'plugins']),
+    expect.arrayContaining(['agent', 'agents', 'approvals', 'exposeState', 'plugins', 'signIn']),
   )
   const page = readFileSync(path.join(ROOT, 'docs/start/own-agent.md'), 'utf8')
   const list = /^## Options\n([\s\S]*?)^## /m.exec(page)?.[1] ?? ''
@@ -149,9 +152,11 @@ test('[DO150] every option of `createBridge` is explained where users look for i
 
 /** Returns the names of an interface's fields. */
 function readFields(file: string, name: string): string[] {
+  return readFieldsOf(readFileSync(file, 'utf8'), name)
+}
+
+function readFieldsOf(text: string, name: string): string[] {
   const [, body = ''] =
-    new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(
-      readFileSync(file, 'utf8'),
-    ) ?? []
+    new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(text) ?? []
   return [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1] ?? '')
 }

@@ -49,6 +49,8 @@ export interface ApprovalTerms {
   readonly schema?: Readonly<Record<string, unknown>>
   /** The sign-in that the call needs, if that is the question. */
   readonly signIn?: SignInTerms
+  /** Set if only the server answers the question, when it has what the question asks for. A person can only decline it. */
+  readonly answeredBy?: 'server'
   readonly hint?: string
   readonly title?: string
   readonly severity?: 'low' | 'medium' | 'high'
@@ -223,8 +225,8 @@ export type Refusal =
   | { readonly refused: 'preview-failed' }
   /** The preview says that the call would fail. */
   | { readonly refused: 'call-blocked'; readonly preview: ShownPreview }
-  /** Only the server answers a sign-in, when it has the credential. */
-  | { readonly refused: 'sign-in-needed' }
+  /** Only the server answers this question, when it has what the question asks for. */
+  | { readonly refused: 'answered-by-server' }
   /** The call is not approved, or this worker does not run it. */
   | { readonly refused: 'not-approved' }
   /** The call differs from the one that people saw. */

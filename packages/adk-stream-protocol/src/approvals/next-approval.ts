@@ -26,8 +26,8 @@ export interface Decision {
   readonly payload?: unknown
   /** The preview that the person saw. It has been compared with the current one. */
   readonly preview?: ShownPreview
-  /** Whether the person has signed in. Only the server sets it, when it has the credential. */
-  readonly signedIn?: true
+  /** Whether the server answers. It sets this when it has what the question asks for. */
+  readonly byServer?: true
   /** The id of the link with which the person is identified. The decision uses it up. */
   readonly linkId?: string
   /** The principal of the browser that decides by a link, if it has credentials. */
@@ -256,9 +256,9 @@ function refuseDecision(approval: Approval, decision: Decision, now: number): Re
 /** Refuses the approval of a person who may decide, because of what it contains or lacks. */
 function refuseApproved(
   terms: ApprovalTerms,
-  { editedArgs, payload, signedIn }: Decision,
+  { editedArgs, payload, byServer }: Decision,
 ): Refusal | undefined {
-  if (terms.kind === 'sign-in' && !signedIn) return { refused: 'sign-in-needed' }
+  if (terms.answeredBy === 'server' && !byServer) return { refused: 'answered-by-server' }
   const isQuestion = terms.kind !== undefined
   // The arguments of a question are what the person reads.
   if (isQuestion && editedArgs !== undefined) return { refused: 'not-editable' }

@@ -9,6 +9,7 @@ import {
   chainOf,
 } from '../approvals/policy.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
+import { ModuleOptionsSchema } from './bridge-modules.ts'
 import { MAX_TIMER_MS } from './auth/authenticate.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
 import { checkRecordModelCalls } from './chats/model-calls.ts'
@@ -17,10 +18,8 @@ import type { ContextOptions } from './chats/request-context.ts'
 import type { TurnRunConfig } from './chats/turns/agent-host.ts'
 import type { AllowedHosts } from './http/hosts-and-proxies.ts'
 import { checkAllowedHosts, isNetwork, readOrigin } from './http/hosts-and-proxies.ts'
-import type { BridgeLimits } from './limits.ts'
+import type { BridgeLimits } from './settings/limits.ts'
 import type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
-import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
-import { SignInOptionsSchema } from './sign-in/sign-in-options.ts'
 import { isObject, isRecord } from '../protocol/guards.ts'
 import { suggestName } from '../shared/suggest-name.ts'
 
@@ -219,11 +218,6 @@ const Retention = z.strictObject({
   intervalMs: Interval.optional(),
 } satisfies Record<keyof RetentionOptions, z.ZodType>)
 
-const Links = z.strictObject({
-  issue: Method,
-  expiresMs: Deadline.optional(),
-} satisfies Record<keyof ApprovalLinkOptions, z.ZodType>)
-
 const Approvals = z.custom((value) => typeof value === 'function' || isRecord(value), {
   error: 'a function, or an object with a verdict for each tool',
 })
@@ -270,11 +264,8 @@ const Options = z.strictObject({
   mayCompleteCalls: Method.optional(),
   mayReadAudit: Method.optional(),
   namePrincipal: Method.optional(),
-  approvalLinks: Links.optional(),
   context: Context.optional(),
   live: Live.optional(),
-  signIn: SignInOptionsSchema.optional(),
-  elicitation: z.boolean({ error: 'true or false' }).optional(),
   retention: Retention.optional(),
   exposeState: Method.optional(),
   exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),
@@ -292,19 +283,16 @@ const Options = z.strictObject({
   artifactService: Service.optional(),
   memoryService: Service.optional(),
   credentialService: Service.optional(),
+  ...ModuleOptionsSchema,
 } satisfies Record<keyof BridgeOptions | keyof SeveralAgentsOptions, z.ZodType>)
 
-/** The schema of each object of options, by its path. */
-const SHAPES: Readonly<Record<string, z.ZodObject>> = {
-  '': Options,
-  limits: Limits,
-  live: Live,
-  signIn: SignInOptionsSchema,
-  context: Context,
-  runConfig: RunConfig,
-  retention: Retention,
-  approvalLinks: Links,
-  approvals: PolicyTermsSchema,
+/** Returns the names that an object of options may have. `path` is empty for the options themselves. */
+function listNames(path: string): string[] {
+  if (path === 'approvals') return Object.keys(PolicyTermsSchema.shape)
+  const option =
+    path === '' ? Options : Object.entries(Options.shape).find(([name]) => name === path)?.[1]
+  const schema = option instanceof z.ZodOptional ? option.unwrap() : option
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
 }
 
 function describeIssue(issue: z.core.$ZodIssue): string {
@@ -312,8 +300,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') {
     const [key = ''] = issue.keys
     const name = path === '' ? key : `${path}.${key}`
-    const { shape = {} } = SHAPES[String(issue.path[0] ?? '')] ?? {}
-    return `there is no option \`${name}\`.${suggestName(key, Object.keys(shape))}`
+    return `there is no option \`${name}\`.${suggestName(key, listNames(String(issue.path[0] ?? '')))}`
   }
   if (issue.code === 'custom' && issue.path[0] === 'allowedOrigins') return issue.message
   if (issue.path[0] === 'approvals' && issue.path.length > 1)

@@ -1,18 +1,19 @@
 import { setImmediate } from 'node:timers/promises'
 
-import { shareToolsets } from '../agent/adk-workarounds/mcp-sessions.ts'
 import type { ProtocolError } from '../protocol/errors.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { signedCookie } from './auth/authenticate.ts'
+import type { BridgeModules } from './bridge-modules.ts'
+import { openModules } from './bridge-modules.ts'
 import { rememberSettings } from './bridge-settings.ts'
 import { Lazy } from './chats/backend.ts'
 import { ModelCalls } from './chats/model-calls.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
-import type { Drain } from './drain.ts'
-import { createDrain } from './drain.ts'
+import type { Drain } from './settings/drain.ts'
+import { createDrain } from './settings/drain.ts'
 import { ApprovalNews } from './feeds/approval-news.ts'
 import { Feeds } from './feeds/feeds.ts'
 import type { AllowedHosts } from './http/hosts-and-proxies.ts'
@@ -20,7 +21,7 @@ import { toOrigins, trustProxies } from './http/hosts-and-proxies.ts'
 import type { HttpRouterOptions } from './http/http-router.ts'
 import { HttpRouter } from './http/http-router.ts'
 import { handleFetchRequest, handleNodeRequest } from './http/request-handlers.ts'
-import { toObservers } from './observers.ts'
+import { toObservers } from './settings/observers.ts'
 import { openBackend } from './open-backend.ts'
 import type { SharedParts } from './open-chats.ts'
 import type { Services } from './open-services.ts'
@@ -42,9 +43,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const { limits, onError } = settings
   const checkToolsets = checkAgents(settings)
   hideSpanContent()
-  const closeToolsets = shareToolsets(settings.agents.values(), {
-    elicits: settings.elicitation,
-  })
+  const modules = openModules(settings)
   const store = new Lazy(async () => settings.store ?? openSqliteStore({ path: ':memory:' }))
   // The first request reports the error.
   if (settings.store instanceof Promise) settings.store.catch(() => undefined)
@@ -55,7 +54,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     await audit.check(opened.approvals)
     return opened
   }
-  const shared = openShared(settings, { operations, openStore, later: () => services })
+  const later = (): Services => services
+  const shared = openShared(settings, { operations, modules, openStore, later })
   const services = openServices(settings, shared)
   const { backend, feeds } = shared
   const readiness = createReadiness({
@@ -99,7 +99,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     feeds,
     upgrader,
     store,
-    closeToolsets,
+    modules,
   })
   const bridge: Bridge = {
     fetch: (request) => handleFetchRequest(request, handling),
@@ -136,11 +136,12 @@ function openShared(
   settings: BridgeSettings,
   parts: {
     readonly operations: Operations
+    readonly modules: BridgeModules
     readonly openStore: () => Promise<Store>
     readonly later: () => Services
   },
 ): SharedParts {
-  const { operations, openStore, later } = parts
+  const { operations, modules, openStore, later } = parts
   const { limits, onError, recordModelCalls = false } = settings
   const modelCalls = recordModelCalls === false ? undefined : new ModelCalls()
   const feeds = new Feeds(limits)
@@ -154,6 +155,7 @@ function openShared(
   })
   const backend = new Lazy(async () => {
     const opened = await openBackend(settings, await openStore(), {
+      openKinds: modules.openKinds,
       modelCalls,
       onWritten: (chat) => later().written(chat),
     })
@@ -166,7 +168,7 @@ function openShared(
     later().start(opened)
     return opened
   })
-  return { backend, events, feeds, news, operations, modelCalls }
+  return { backend, events, feeds, news, operations, modelCalls, modules }
 }
 
 function openRouter(
@@ -197,11 +199,11 @@ interface ClosedParts {
   readonly feeds: Feeds
   readonly upgrader: SocketUpgrader
   readonly store: Lazy<Store>
-  readonly closeToolsets: () => Promise<void>
+  readonly modules: BridgeModules
 }
 
 function createClose(settings: BridgeSettings, parts: ClosedParts): Bridge['close'] {
-  const { drain, operations, readiness, services, feeds, upgrader, store, closeToolsets } = parts
+  const { drain, operations, readiness, services, feeds, upgrader, store, modules } = parts
   let closing: Promise<void> | undefined
   const shutDown = async (): Promise<void> => {
     operations.closing()
@@ -216,7 +218,7 @@ function createClose(settings: BridgeSettings, parts: ClosedParts): Bridge['clos
     // Sockets close after the turns, so that clients receive the end of their turns.
     await services.close()
     await upgrader.close()
-    await closeToolsets()
+    await modules.close()
     // A store of the application stays open.
     if (!settings.store) await (await store.peek())?.close()
     operations.closed()

@@ -2,13 +2,12 @@ import { checkSessions, observeWrites } from '../agent/adk-workarounds/session-s
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { CallKinds } from '../calls/call-kind.ts'
-import { createElicitationKind } from '../calls/elicitations.ts'
 import { INPUT_KIND } from '../calls/input-kind.ts'
-import { createSignInKind } from '../calls/sign-in-calls.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { retentionOf } from '../store/remove-data.ts'
 import type { Store } from '../store/store.ts'
+import type { BridgeModules } from './bridge-modules.ts'
 import type { Backend } from './chats/backend.ts'
 import { ChatAgents } from './chats/chat-agents.ts'
 import { ChatSessions } from './chats/chat-sessions.ts'
@@ -22,9 +21,8 @@ import type { ModelCalls } from './chats/model-calls.ts'
 import { AgentHost } from './chats/turns/agent-host.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
 import type { BridgeSettings } from './options.ts'
-import { SignIns } from './sign-in/sign-ins.ts'
 
-interface BackendObservers {
+interface BackendParts extends Pick<BridgeModules, 'openKinds'> {
   readonly modelCalls: ModelCalls | undefined
   /** Called when an event of a chat was stored or removed. */
   readonly onWritten: (chat: ChatRef) => void
@@ -34,12 +32,11 @@ interface BackendObservers {
 export async function openBackend(
   settings: BridgeSettings,
   store: Store,
-  { modelCalls, onWritten }: BackendObservers,
+  { openKinds, modelCalls, onWritten }: BackendParts,
 ): Promise<Backend> {
   const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
   const { chats, browserCalls } = store
   if (settings.retention) retentionOf(store)
-  const signIns = settings.signIn && (await SignIns.open(settings.signIn, appName, store))
   const ledger = new Ledger({
     store: store.approvals,
     appName,
@@ -48,11 +45,7 @@ export async function openBackend(
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })
-  const kinds = new CallKinds([
-    INPUT_KIND,
-    createSignInKind(signIns),
-    createElicitationKind(settings.elicitation),
-  ])
+  const kinds = new CallKinds([INPUT_KIND, ...(await openKinds(store))])
   const agents: ChatAgents = new ChatAgents({
     names: [...roots.keys()],
     chooseAgent,
@@ -75,14 +68,12 @@ export async function openBackend(
     mayEdit: createEditCheck(policy, onError),
     refresh: createRefresh(policy, kinds, onError),
     checkPreview: createPreviewCheck(policy, onError),
-    signIns,
     appName,
     store,
   }
 }
 
-type SessionParts = Pick<Backend, 'store' | 'ledger' | 'agents'> &
-  Pick<BackendObservers, 'onWritten'>
+type SessionParts = Pick<Backend, 'store' | 'ledger' | 'agents'> & Pick<BackendParts, 'onWritten'>
 
 function openSessions(
   { appName, agents: roots, approvals: policy, sessionService, onError }: BridgeSettings,

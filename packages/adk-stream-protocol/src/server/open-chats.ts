@@ -5,6 +5,7 @@ import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
 import type { Turn } from '../turns/turn.ts'
+import type { BridgeModules } from './bridge-modules.ts'
 import type { LazyBackend } from './chats/backend.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
@@ -28,7 +29,7 @@ import type { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
 import { pollNews } from './feeds/approval-news.ts'
 import type { Feeds } from './feeds/feeds.ts'
 import { StoredNews } from './feeds/stored-news.ts'
-import type { TurnInfo } from './observers.ts'
+import type { TurnInfo } from './settings/observers.ts'
 import type { Operations } from './operations/operations.ts'
 import type { BridgeSettings } from './options.ts'
 
@@ -39,6 +40,7 @@ export interface SharedParts {
   readonly feeds: Feeds
   readonly news: ApprovalNews
   readonly operations: Operations
+  readonly modules: BridgeModules
   /** The recorder of model calls. Undefined without the option `recordModelCalls`. */
   readonly modelCalls: ModelCalls | undefined
 }

@@ -7,19 +7,18 @@ import { createLostQuestionSweep } from './chats/recovery/lost-questions.ts'
 import type { Sweeper } from './chats/recovery/sweepers.ts'
 import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
 import type { Bridge } from './bridge.ts'
-import { DRAIN_MS } from './drain.ts'
+import { DRAIN_MS } from './settings/drain.ts'
 import type { ApprovalChange } from './feeds/approval-news.ts'
 import type { Route } from './http/http-router.ts'
 import type { ChatParts, SharedParts } from './open-chats.ts'
 import { openChats } from './open-chats.ts'
 import type { BridgeSettings } from './options.ts'
-import { approvalLinkRoutes } from './routes/approval-link-routes.ts'
-import { approvalRoutes, createNameLookup } from './routes/approval-routes.ts'
+import { approvalRoutes } from './routes/approval-routes.ts'
+import { createNameLookup } from './routes/principal-names.ts'
 import { auditAndTimelineRoutes, readTimeline } from './routes/audit-and-timeline.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes, chatRoutes } from './routes/chat-routes.ts'
-import { signInRoutes } from './routes/sign-in-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
 import { createCallFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
@@ -124,8 +123,7 @@ function createRoutes(all: AllParts): Route[] {
     ...chatListRoutes(all),
     ...chatRoutes({ ...all, artifactService }),
     ...approvalRoutes({ ...all, findNames }),
-    ...signInRoutes(all),
-    ...approvalLinkRoutes({ ...all, findNames }),
+    ...all.modules.createRoutes({ ...all, findNames }),
     ...auditAndTimelineRoutes(all),
   ]
 }

@@ -4,28 +4,27 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { withoutUndefined } from '../shared/collections.ts'
 import type { Store } from '../store/store.ts'
+import type { ModuleOptions } from './bridge-modules.ts'
 import type { Authenticate } from './auth/authenticate.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
 import type { RecordModelCalls } from './chats/model-calls.ts'
-import type { NamePrincipal } from './routes/approval-routes.ts'
+import type { NamePrincipal } from './routes/principal-names.ts'
 import type { RetentionOptions } from './chats/recovery/sweepers.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { AgentServices, TurnRunConfig } from './chats/turns/agent-host.ts'
 import type { AllowedHosts, TrustedProxies } from './http/hosts-and-proxies.ts'
-import { DRAIN_MS } from './drain.ts'
-import type { BridgeLimits } from './limits.ts'
-import { toLimits } from './limits.ts'
-import type { Observers, TurnInfo } from './observers.ts'
+import { DRAIN_MS } from './settings/drain.ts'
+import type { BridgeLimits } from './settings/limits.ts'
+import { toLimits } from './settings/limits.ts'
+import type { Observers, TurnInfo } from './settings/observers.ts'
 import type { LogEntry } from './operations/operations.ts'
-import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
 import type { MayReadAudit } from './routes/audit-and-timeline.ts'
 import type { MayCompleteCalls } from './routes/call-completion.ts'
-import type { SignInOptions } from './sign-in/sign-in-options.ts'
 
 /** Options of `createBridge` for one agent. */
-export interface BridgeOptions extends AgentServices {
+export interface BridgeOptions extends AgentServices, ModuleOptions {
   /** The agent to serve: an ADK agent or a workflow. To serve several agents, pass `agents` (`SeveralAgentsOptions`). */
   readonly agent: RootAgent
   /** The application name that ADK stores with every session. Default `adk-stream-protocol`. */
@@ -96,25 +95,10 @@ export interface BridgeOptions extends AgentServices {
    */
   readonly namePrincipal?: NamePrincipal
   /**
-   * Enables links with which a person without an account can decide one approval once, for example on a phone. A link proves that its
-   * holder received it, and nothing else: the person who creates it vouches for them. Default: there are no links.
-   */
-  readonly approvalLinks?: ApprovalLinkOptions
-  /**
    * Converts the `body` and `metadata` of a request, and the attributes of the principal, to session state. Default: the agent
    * receives none of them.
    */
   readonly context?: ContextOptions
-  /**
-   * The services that people can sign in to for tools that call `toolContext.requestCredential()`. Default: none, and such a call ends
-   * with an error.
-   */
-  readonly signIn?: SignInOptions
-  /**
-   * Whether MCP servers of the agent's toolsets may ask the owner of the chat for values, or to open a URL, while a call runs
-   * (elicitation). The bridge then declares the capability to them. Default false: such a request is refused.
-   */
-  readonly elicitation?: boolean
   /** Enables Gemini Live sessions on `WS /live`, in text and speech. Default: a socket works like `POST /stream`. */
   readonly live?: LiveOptions
   /**
@@ -196,13 +180,7 @@ export interface BridgeSettings
   readonly limits: BridgeLimits
 }
 
-type Defaulted =
-  | 'appName'
-  | 'approvals'
-  | 'exposeState'
-  | 'exposeToolErrors'
-  | 'elicitation'
-  | 'drainMs'
+type Defaulted = 'appName' | 'approvals' | 'exposeState' | 'exposeToolErrors' | 'drainMs'
 
 /** Returns the settings of a bridge. */
 export function toSettings(options: AnyBridgeOptions, observers: Observers): BridgeSettings {
@@ -216,7 +194,6 @@ export function toSettings(options: AnyBridgeOptions, observers: Observers): Bri
     // A promise is not a yes.
     exposeState: (key) => options.exposeState?.(key) === true,
     exposeToolErrors: options.exposeToolErrors ?? false,
-    elicitation: options.elicitation ?? false,
     drainMs: options.drainMs ?? DRAIN_MS,
     agents: new Map(isNamed ? Object.entries(options.agents) : [[UNNAMED_AGENT, options.agent]]),
     chooseAgent: isNamed ? options.chooseAgent : undefined,

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 
-import { createNameLookup } from '../../src/server/routes/approval-routes.ts'
+import { createNameLookup } from '../../src/server/routes/principal-names.ts'
 import { callPayment } from './support/payments.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 

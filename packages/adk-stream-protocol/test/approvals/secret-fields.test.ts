@@ -1,7 +1,7 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, test } from 'vitest'
 
-import { readElicitation } from '../../src/calls/elicitation-request.ts'
+import { readElicitation } from '../../src/modules/mcp/elicitation-request.ts'
 import { isSecretField } from '../../src/calls/secret-fields.ts'
 
 interface Form {

@@ -6,7 +6,7 @@ import { sseFrame } from '../../src/protocol/sse.ts'
 import { serialiseChunk } from '../../src/protocol/chunk.ts'
 import type { MessageRequest } from '../../src/protocol/stream-request.ts'
 import { readStreamRequest } from '../../src/protocol/stream-request.ts'
-import { DEFAULT_LIMITS } from '../../src/server/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/server/settings/limits.ts'
 
 /** Reads a body with a message. */
 function read(body: unknown): MessageRequest {

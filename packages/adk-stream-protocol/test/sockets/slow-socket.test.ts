@@ -13,7 +13,7 @@ import {
   Heartbeats,
   SocketPeer,
 } from '../../src/server/sockets/socket-peer.ts'
-import { DEFAULT_LIMITS } from '../../src/server/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/server/settings/limits.ts'
 import { assistant, defer, FloodModel } from '../support/agents.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { SocketClient } from './support/socket-client.ts'

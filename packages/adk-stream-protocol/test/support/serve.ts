@@ -13,7 +13,7 @@ import { assistant, EmulatedGemini } from './agents.ts'
 import { Browser } from './browser.ts'
 import { nodeHost, type Host } from './hosts.ts'
 import { findFaults, readFrames } from './wire-rules.ts'
-import type { TurnInfo } from '../../src/server/observers.ts'
+import type { TurnInfo } from '../../src/server/settings/observers.ts'
 
 export interface ServeOptions
   extends Omit<BridgeOptions, 'agent' | 'live'>, Pick<SeveralAgentsOptions, 'chooseAgent'> {

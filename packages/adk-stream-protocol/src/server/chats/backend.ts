@@ -6,7 +6,6 @@ import type { AgentHost } from './turns/agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './decisions/policy-checks.ts'
-import type { SignIns } from '../sign-in/sign-ins.ts'
 import type { BrowserCallStore, ChatStore, Store } from '../../store/store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
@@ -35,8 +34,6 @@ export interface Backend {
   readonly refresh: RefreshApproval
   /** Makes the preview of a call again before it is approved. */
   readonly checkPreview: CheckPreview
-  /** The sign-ins of people to other services, if the application has any. */
-  readonly signIns: SignIns | undefined
   readonly appName: string
   /** The database of all of these. */
   readonly store: Store

@@ -10,7 +10,7 @@ import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import type { EditPreview, ShownPerson } from '../../protocol/server-views.ts'
-import { callInTime, collect } from '../../shared/async.ts'
+import { collect } from '../../shared/async.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
@@ -22,7 +22,8 @@ import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
-import type { BridgeLimits } from '../limits.ts'
+import type { FindNames } from './principal-names.ts'
+import type { BridgeLimits } from '../settings/limits.ts'
 
 export interface ApprovalRoutesOptions {
   readonly backend: LazyBackend
@@ -341,37 +342,4 @@ export function listPeople({ chat, votes, terms, state }: Approval): string[] {
     ...votes.map(({ principalId }) => principalId),
     ...terms.chain.flatMap(({ principals }) => principals),
   ]
-}
-
-/** Returns the name of a principal for other people, or undefined if it has none. */
-export type NamePrincipal = (
-  principalId: string,
-) => string | undefined | Promise<string | undefined>
-
-/** Returns the names of principals. Leaves out a principal without a name, or whose name cannot be determined. */
-export type FindNames = (principalIds: Iterable<string>) => Promise<ReadonlyMap<string, string>>
-
-/** The maximum length of a name, in UTF-16 code units. */
-const MAX_LENGTH = 200
-
-/** Returns a function that looks up names with the application's `namePrincipal`. */
-export function createNameLookup(
-  namePrincipal: NamePrincipal | undefined,
-  onError: (error: unknown) => void,
-): FindNames {
-  const find = async (id: string): Promise<[string, string][]> => {
-    try {
-      // The types of the application are not checked at run time.
-      const name: unknown = await callInTime('`namePrincipal`', () => namePrincipal?.(id))
-      return typeof name === 'string' && name !== '' ? [[id, name.slice(0, MAX_LENGTH)]] : []
-    } catch (error) {
-      onError(error)
-      return []
-    }
-  }
-  return async (principalIds) => {
-    if (!namePrincipal) return new Map()
-    const found = await Promise.all(Array.from(new Set(principalIds), find))
-    return new Map(found.flat())
-  }
 }

@@ -17,7 +17,7 @@ import type { TurnService } from '../chats/turns/turn-service.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
-import type { BridgeLimits } from '../limits.ts'
+import type { BridgeLimits } from '../settings/limits.ts'
 
 /** Identifies a tool call. A background job stores it to complete the call later. */
 export interface CallAddress extends ChatRef {

@@ -29,7 +29,7 @@ import {
   reply,
 } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
-import type { BridgeLimits } from '../limits.ts'
+import type { BridgeLimits } from '../settings/limits.ts'
 
 interface ChatRoutesOptions {
   readonly backend: LazyBackend

@@ -14,7 +14,7 @@ import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readAgent, readDialect } from '../http/exchange.ts'
-import type { BridgeLimits } from '../limits.ts'
+import type { BridgeLimits } from '../settings/limits.ts'
 import type { AudioMode, ReadOptions, TurnReaders } from './turn-readers.ts'
 
 /**

@@ -1,3 +1,4 @@
+import type { SocketLimits } from '../settings/limits.ts'
 import type { Duplex } from 'node:stream'
 
 import type { RawData } from 'ws'
@@ -280,18 +281,6 @@ function onClosed(this: WebSocket): void {
 function peerOf(socket: WebSocket): SocketPeer {
   if (socket instanceof ClosingSocket && socket.peer) return socket.peer
   throw new TypeError('This socket has no peer.')
-}
-
-/** Limits for the frames of one socket. */
-export interface SocketLimits {
-  /** Maximum number of frames per second, averaged over two seconds. Audio in frames of 20 ms needs 50. Default 100. */
-  readonly maxFramesPerSecond: number
-  /** Maximum size of one audio frame, in bytes. Default 64 KiB. */
-  readonly maxAudioFrameBytes: number
-  /** Maximum number of audio bytes per second. Default 128,000: four times the rate of a 16 kHz microphone. */
-  readonly maxAudioBytesPerSecond: number
-  /** How long a client may be silent before the server sends a ping, in ms. Default 15,000. */
-  readonly keepAliveMs: number
 }
 
 /**

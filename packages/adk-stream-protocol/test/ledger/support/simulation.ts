@@ -36,6 +36,9 @@ export interface Backing {
   setClocks(at: number, leaseAt: number): void
 }
 
+/** The terms of a sign-in that the ledger reads. */
+const SIGN_IN = { kind: 'sign-in', answeredBy: 'server' } as const
+
 /** Creates a ledger, correct or faulty, for an instance. */
 export type MakeLedger = (
   options: LedgerOptions,
@@ -215,7 +218,7 @@ export class LedgerSimulation {
       id: this.approvalId(call),
       messageId: 'message',
       args: shownArgs(call),
-      terms: { ...asked, ...(plan?.kind === 'sign-in' && { kind: 'sign-in' as const }) },
+      terms: { ...asked, ...(plan?.kind === 'sign-in' && SIGN_IN) },
       deadlineMs,
     })
   }
@@ -239,7 +242,7 @@ export class LedgerSimulation {
       case 'input':
         return { payload: answerOf(call, who), ...(edited && { editedArgs: editedArgs(call) }) }
       case 'sign-in':
-        return edited ? { signedIn: true } : {}
+        return edited ? { byServer: true } : {}
       case undefined:
         return edited ? { editedArgs: editedArgs(call) } : {}
     }

@@ -5,7 +5,7 @@ import { Provider } from 'oidc-provider'
 import type { Configuration } from 'oidc-provider'
 
 import { listen } from '../../../../../test/support/listen.ts'
-import type { OAuthProvider } from '../../../src/server/sign-in/sign-in-options.ts'
+import type { OAuthProvider } from '../../../src/modules/sign-in/sign-in-options.ts'
 
 export interface OAuthServerOptions {
   /** The redirect URIs of the client. */

@@ -20,7 +20,7 @@ import { withoutUndefined } from '../../../shared/collections.ts'
 import { isSameChat, type AppChatRef, type ChatRef } from '../../../shared/chat-ref.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
-import type { BridgeLimits } from '../../limits.ts'
+import type { BridgeLimits } from '../../settings/limits.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { LiveRuns } from '../live-runs.ts'
@@ -229,11 +229,11 @@ export class ApprovalDecisions {
     return result
   }
 
-  /** Records that a person has signed in, and resumes the turn without a reader. Only the server calls this, with the credential. */
-  async decideSignIn(principal: Principal, approvalId: string): Promise<void> {
+  /** Answers a question that only the server answers (`answeredBy`), and resumes the turn without a reader. `principal` is who was asked. */
+  async answerByServer(principal: Principal, approvalId: string): Promise<void> {
     const backend = await this.#options.backend.get()
     const decision = { approvalId, approved: true }
-    const given = { decision, resumes: 'background', signedIn: true } as const
+    const given = { decision, resumes: 'background', byServer: true } as const
     const recorded = await this.#record(backend, principal, given)
     if (isRefusal(recorded.result)) throw toError(recorded.result)
     this.#resume(recorded)
@@ -365,8 +365,8 @@ interface GivenDecision extends UsedLink {
   /** The chat in which it was made. Undefined if it comes from outside, such as an inbox. */
   readonly chat?: ChatRef
   readonly resumes?: Resumption
-  /** Set if the server has the credential that a sign-in asks for. */
-  readonly signedIn?: true
+  /** Set if the server answers the question. */
+  readonly byServer?: true
   /** The message that decides. */
   readonly reply?: ShownReply
 }
@@ -380,7 +380,7 @@ interface UsedLink {
 
 /** Converts a decision to the form that the ledger records. A denial has neither edited arguments nor a payload. */
 function toDecision(
-  { decision: sent, signedIn, linkId, browser, reply }: GivenDecision,
+  { decision: sent, byServer, linkId, browser, reply }: GivenDecision,
   by: Decider,
 ): Decision {
   const { approved, reason, editedArgs, payload } = sent
@@ -390,7 +390,7 @@ function toDecision(
     ...(reason !== undefined && { reason }),
     ...(editedArgs !== undefined && approved && { editedArgs }),
     ...(payload !== undefined && approved && { payload }),
-    ...(signedIn && { signedIn }),
+    ...(byServer && { byServer }),
     ...withoutUndefined({ linkId, browser }),
     ...(reply && { reply }),
   }

@@ -91,7 +91,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'preview-changed': 'preview-changed',
   'preview-failed': 'preview-failed',
   'call-blocked': 'call-blocked',
-  'sign-in-needed': 'sign-in-needed',
+  'answered-by-server': 'sign-in-needed',
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
   'link-invalid': 'unknown-approval',

@@ -15,7 +15,7 @@ import type { CallKinds } from '../../../calls/call-kind.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ShownPreview } from '../../../protocol/preview.ts'
 import type { DecisionResponse } from '../../../protocol/read-responses.ts'
-import type { BridgeLimits } from '../../limits.ts'
+import type { BridgeLimits } from '../../settings/limits.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
 
 /** Throws if the payload of a decision is too long. */

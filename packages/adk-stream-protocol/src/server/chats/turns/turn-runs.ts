@@ -23,7 +23,7 @@ import type { RunOutcome, RunTurnOptions } from '../../../turns/run-turn.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
-import type { TurnInfo } from '../../observers.ts'
+import type { TurnInfo } from '../../settings/observers.ts'
 import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 

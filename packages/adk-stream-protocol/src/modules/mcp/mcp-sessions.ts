@@ -5,7 +5,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/sdk/types.js'
 
 import { isRecord } from '../../protocol/guards.ts'
-import { listNodeAgents } from './workflow-nodes.ts'
+import { listNodeAgents } from '../../agent/adk-workarounds/workflow-nodes.ts'
 
 /** Asks a person what an MCP server wants to know. The signal aborts when the server no longer waits, or the call has ended. */
 type Elicit = (

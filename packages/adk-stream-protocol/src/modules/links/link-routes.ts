@@ -8,16 +8,17 @@ import { currentStep } from '../../approvals/deciders.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
-import type { Principal } from '../auth/authenticate.ts'
-import type { LazyBackend } from '../chats/backend.ts'
-import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
-import { BAD_LINK, toDecider, toError } from '../chats/decisions/decision-results.ts'
-import type { Reply } from '../http/exchange.ts'
-import { checkInput, readJson, reply } from '../http/exchange.ts'
-import type { AnonymousRequest, AuthenticatedRequest, Route } from '../http/http-router.ts'
-import type { BridgeLimits } from '../limits.ts'
-import type { FindNames } from './approval-routes.ts'
-import { listPeople, viewApproval } from './approval-routes.ts'
+import type { Principal } from '../../server/auth/authenticate.ts'
+import { BAD_LINK, toDecider, toError } from '../../server/chats/decisions/decision-results.ts'
+import type { Reply } from '../../server/http/exchange.ts'
+import { checkInput, readJson, reply } from '../../server/http/exchange.ts'
+import type {
+  AnonymousRequest,
+  AuthenticatedRequest,
+  Route,
+} from '../../server/http/http-router.ts'
+import type { Core } from '../module.ts'
+import { listPeople, viewApproval } from '../../server/routes/approval-routes.ts'
 
 /**
  * Options for links with which people decide without an account.
@@ -57,20 +58,11 @@ interface LinkHolder {
   readonly roles?: readonly string[]
 }
 
-interface LinkRoutesOptions {
-  readonly backend: LazyBackend
-  readonly decisions: Pick<ApprovalDecisions, 'decideById'>
-  readonly limits: BridgeLimits
-  readonly findNames: FindNames
-  readonly approvalLinks?: ApprovalLinkOptions
-}
-
 const DEFAULT_EXPIRES_MS = 10 * 60_000
 
 /** The routes of links: create one, open it, read the approval, and decide it once. */
-export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[] {
-  const { backend, decisions, limits, approvalLinks: links } = options
-  if (!links) return []
+export function approvalLinkRoutes(core: Core, links: ApprovalLinkOptions): readonly Route[] {
+  const { backend, decisions, limits } = core
 
   const create = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
     const { ledger } = await backend.get()
@@ -106,19 +98,19 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
       ...(principal && { browser: principal.id }),
     })
     if (isRefusal(opened)) throw toLinkError(opened)
-    return reply(200, { key, ...(await viewByLink(options, opened, key)) })
+    return reply(200, { key, ...(await viewByLink(core, opened, key)) })
   }
 
   const read = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
     const { key } = checkInput(ReadBody, await readJson(exchange, limits))
-    const { approval } = await findByLink(options, id, key)
-    return reply(200, await viewByLink(options, approval, key))
+    const { approval } = await findByLink(core, id, key)
+    return reply(200, await viewByLink(core, approval, key))
   }
 
   const decide = async ({ principal, id, exchange }: AnonymousRequest): Promise<Reply> => {
     const body = checkInput(DecideBody, await readJson(exchange, limits))
     const { key, approved, reason, preview } = body
-    const { link } = await findByLink(options, id, key)
+    const { link } = await findByLink(core, id, key)
     const decision = { approvalId: id, approved, ...withoutUndefined({ reason, preview }) }
     const decided = await decisions.decideById(link.as, decision, {
       linkId: link.id,
@@ -137,7 +129,7 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
 
 /** Returns a pending approval and the opened link with this key. Throws if the link can no longer be used. */
 async function findByLink(
-  { backend }: LinkRoutesOptions,
+  { backend }: Core,
   id: string,
   key: string,
 ): Promise<{ readonly approval: Approval; readonly link: ApprovalLink }> {
@@ -152,7 +144,7 @@ async function findByLink(
 
 /** Returns an approval as the holder of a link sees it. */
 async function viewByLink(
-  { backend, findNames }: LinkRoutesOptions,
+  { backend, findNames }: Core,
   approval: Approval,
   key: string,
 ): Promise<Record<string, unknown>> {

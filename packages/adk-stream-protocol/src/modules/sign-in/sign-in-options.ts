@@ -1,5 +1,14 @@
 import * as z from 'zod'
 
+/** The option of `createBridge` for sign-ins. */
+export interface SignInBridgeOptions {
+  /**
+   * The services that people can sign in to for tools that call `toolContext.requestCredential()`. Default: none, and such a call ends
+   * with an error.
+   */
+  readonly signIn?: SignInOptions
+}
+
 /** Options for tools that need a person to sign in to another service: `toolContext.requestCredential()`. */
 export interface SignInOptions {
   /**
@@ -122,7 +131,7 @@ const ApiKey = z.strictObject({
   check: z.custom((value) => typeof value === 'function', { error: 'a function' }).optional(),
 } satisfies Record<keyof ApiKeyProvider, z.ZodType>)
 
-export const SignInOptionsSchema = z.strictObject({
+const Options = z.strictObject({
   baseUrl: HttpsUrl.refine((url) => /^[^?#]*[^/?#]$/.test(url), {
     error: 'a URL without a slash at its end, without query and fragment',
   }),
@@ -143,6 +152,8 @@ export const SignInOptionsSchema = z.strictObject({
   attemptMs: z.number({ error: 'a number of milliseconds' }).positive().optional(),
   unusedMs: z.number({ error: 'a number of milliseconds' }).positive().optional(),
 } satisfies Record<keyof SignInOptions, z.ZodType>)
+
+export const SignInBridgeOptionsSchema = { signIn: Options.optional() }
 
 const KEY_BYTES = 32
 

@@ -1,6 +1,6 @@
-import type { Chunk } from '../protocol/chunk.ts'
-import { ProtocolError } from '../protocol/errors.ts'
-import { StoreError } from '../store/store-error.ts'
+import type { Chunk } from '../../protocol/chunk.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import { StoreError } from '../../store/store-error.ts'
 
 /**
  * The turn that a chunk belongs to.

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { ProtocolError } from '../protocol/errors.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
 
 /** How long running work may take to finish by default. */
 export const DRAIN_MS = 30_000

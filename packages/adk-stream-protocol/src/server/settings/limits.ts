@@ -1,5 +1,16 @@
-import type { MessageLimits } from '../protocol/stream-request.ts'
-import type { SocketLimits } from './sockets/socket-peer.ts'
+import type { MessageLimits } from '../../protocol/stream-request.ts'
+
+/** Limits for the frames of one socket. */
+export interface SocketLimits {
+  /** Maximum number of frames per second, averaged over two seconds. Audio in frames of 20 ms needs 50. Default 100. */
+  readonly maxFramesPerSecond: number
+  /** Maximum size of one audio frame, in bytes. Default 64 KiB. */
+  readonly maxAudioFrameBytes: number
+  /** Maximum number of audio bytes per second. Default 128,000: four times the rate of a 16 kHz microphone. */
+  readonly maxAudioBytesPerSecond: number
+  /** How long a client may be silent before the server sends a ping, in ms. Default 15,000. */
+  readonly keepAliveMs: number
+}
 
 /** Limits for requests, sockets and principals: the option `limits` of `createBridge`. Each has a safe default. */
 export interface BridgeLimits extends MessageLimits, SocketLimits {

@@ -1,15 +1,15 @@
 import type { AuthConfig, AuthCredential, Context } from '@google/adk'
 
-import { toError, wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
-import { PENDING } from '../agent/call-responses.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import { chatOf } from '../agent/tool-call.ts'
-import type { Approval } from '../approvals/approval.ts'
-import type { ResolvedTerms } from '../approvals/policy.ts'
-import type { AskFollowUp, CallKind, CallPlace } from './call-kind.ts'
-import { confirmUnasked } from './call-terms.ts'
-import type { SignInTerms } from '../protocol/sign-in-terms.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
+import { toError, wrapRun } from '../../agent/adk-workarounds/guard-tool.ts'
+import { PENDING } from '../../agent/call-responses.ts'
+import type { ToolCall } from '../../agent/tool-call.ts'
+import { chatOf } from '../../agent/tool-call.ts'
+import type { Approval } from '../../approvals/approval.ts'
+import type { ResolvedTerms } from '../../approvals/policy.ts'
+import type { AskFollowUp, CallKind, CallPlace } from '../../calls/call-kind.ts'
+import { confirmUnasked } from '../../calls/call-terms.ts'
+import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 type Owner = Omit<AppChatRef, 'chatId'>
 
@@ -94,6 +94,7 @@ class SignInCalls implements CallKind {
     return {
       kind: SIGN_IN,
       signIn,
+      answeredBy: 'server',
       hint: `Sign in to ${signIn.label}`,
       // Only the owner of the chat can sign in for it, even if other people approve its calls.
       chain: [{ count: 1, principals: [principalId], roles: [] }],

@@ -1,9 +1,9 @@
 import type { ElicitRequest } from '@modelcontextprotocol/sdk/types.js'
 
-import type { AnswerSchema } from '../approvals/answer-schema.ts'
-import { readAnswerSchema } from '../approvals/answer-schema.ts'
-import { isRecord } from '../protocol/guards.ts'
-import { asksForSecret, isSecretField } from './secret-fields.ts'
+import type { AnswerSchema } from '../../approvals/answer-schema.ts'
+import { readAnswerSchema } from '../../approvals/answer-schema.ts'
+import { isRecord } from '../../protocol/guards.ts'
+import { asksForSecret, isSecretField } from '../../calls/secret-fields.ts'
 
 /** The name of the tool part that shows a question of an MCP server. */
 export const ELICITATION_CALL = 'mcp_elicitation'

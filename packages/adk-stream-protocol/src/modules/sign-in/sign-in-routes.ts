@@ -5,40 +5,36 @@ import * as z from 'zod'
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
-import type { Principal } from '../auth/authenticate.ts'
-import { readCookies } from '../auth/authenticate.ts'
-import type { Backend, LazyBackend } from '../chats/backend.ts'
-import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
-import { toDecider } from '../chats/decisions/decision-results.ts'
-import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
-import { checkInput, readJson, reply, withHeaders } from '../http/exchange.ts'
-import type { AuthenticatedRequest, PublicRequest, Route } from '../http/http-router.ts'
-import type { BridgeLimits } from '../limits.ts'
-import { isDeclined } from '../sign-in/oauth-client.ts'
-import type { SignInOptions } from '../sign-in/sign-in-options.ts'
-import type { SignIns } from '../sign-in/sign-ins.ts'
+import type { Principal } from '../../server/auth/authenticate.ts'
+import { readCookies } from '../../server/auth/authenticate.ts'
+import type { Backend } from '../../server/chats/backend.ts'
+import { toDecider } from '../../server/chats/decisions/decision-results.ts'
+import type { Exchange, FileReply, Reply } from '../../server/http/exchange.ts'
+import { checkInput, readJson, reply, withHeaders } from '../../server/http/exchange.ts'
+import type { AuthenticatedRequest, PublicRequest, Route } from '../../server/http/http-router.ts'
+import type { Core } from '../module.ts'
+import { isDeclined } from './oauth-client.ts'
+import type { SignInOptions } from './sign-in-options.ts'
+import type { SignIns } from './sign-ins.ts'
 
-interface SignInRoutesOptions {
-  readonly backend: LazyBackend
-  readonly decisions: Pick<ApprovalDecisions, 'decideSignIn'>
-  readonly limits: BridgeLimits
-  readonly signIn?: SignInOptions
-  readonly onError: (error: unknown) => void
+interface SignInParts {
+  readonly options: SignInOptions
+  /** Returns the sign-ins, which are open when the backend is. */
+  readonly findSignIns: () => SignIns | undefined
 }
 
 /** The routes of sign-ins: begin one for a question, the callback of OAuth providers, list, and revoke. */
-export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
-  const { backend, signIn: configured, onError } = options
-  if (!configured) return []
-  const cookie = cookieOf(configured)
+export function signInRoutes(core: Core, parts: SignInParts): readonly Route[] {
+  const { onError } = core
+  const cookie = cookieOf(parts.options)
 
   const callback = async ({ name: provider, exchange }: PublicRequest): Promise<Reply> => {
     const { search, searchParams } = exchange.url
-    const { signIns, ledger } = await backend.get()
+    const { signIns, ledger } = await openSignIns(core, parts)
     const state = searchParams.get('state') ?? ''
     const browser = cookie.read(exchange) ?? ''
-    const returned = await signIns?.take({ provider, state, browser })
-    if (!signIns || !returned) return signInPage('unknown')
+    const returned = await signIns.take({ provider, state, browser })
+    if (!returned) return signInPage('unknown')
     const { owner, approvalId } = returned
     const principal = { id: owner.principalId }
     const asked = await ledger.get(approvalId, toDecider(principal))
@@ -52,7 +48,7 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
       return signInPage('failed')
     }
     try {
-      await answerQuestion(options, { signIns, owner, provider, approvalId })
+      await answerQuestion(core, { signIns, owner, provider, approvalId })
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
       return signInPage('late')
@@ -61,16 +57,16 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
   }
 
   const list = async ({ principal }: AuthenticatedRequest): Promise<Reply> => {
-    const { signIns, appName } = await backend.get()
+    const { signIns, appName } = await openSignIns(core, parts)
     const owner = { appName, principalId: principal.id }
-    return reply(200, { signIns: (await signIns?.list(owner)) ?? [] })
+    return reply(200, { signIns: await signIns.list(owner) })
   }
 
   const remove = async ({ principal, name }: AuthenticatedRequest): Promise<Reply> => {
-    const { signIns, appName } = await backend.get()
+    const { signIns, appName } = await openSignIns(core, parts)
     const owner = { appName, principalId: principal.id }
-    const result = await signIns?.remove(owner, name, onError)
-    if (!result || result.removed === 0) throw new ProtocolError('unknown-sign-in')
+    const result = await signIns.remove(owner, name, onError)
+    if (result.removed === 0) throw new ProtocolError('unknown-sign-in')
     return reply(200, { revoked: result.revoked })
   }
 
@@ -79,30 +75,48 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
     {
       method: 'POST',
       path: '/sign-ins/:id',
-      handle: (request) => beginSignIn(options, cookie, request),
+      handle: (request) => beginSignIn(core, { ...parts, cookie }, request),
     },
     { method: 'DELETE', path: '/sign-ins/:name', handle: remove },
     { method: 'GET', path: '/sign-in/:name/callback', access: 'public', handle: callback },
   ]
 }
 
+/** Returns the backend with the sign-ins. */
+async function openSignIns(
+  { backend }: Core,
+  { findSignIns }: SignInParts,
+): Promise<OpenedSignIns> {
+  const { ledger, appName } = await backend.get()
+  const signIns = findSignIns()
+  // The backend opens its kinds of calls, and so the sign-ins.
+  if (!signIns) throw new ProtocolError('unavailable')
+  return { ledger, appName, signIns }
+}
+
+interface OpenedSignIns extends Pick<Backend, 'ledger' | 'appName'> {
+  readonly signIns: SignIns
+}
+
 /** Begins a sign-in for a question. With an API key, the sign-in ends at once. */
 async function beginSignIn(
-  options: SignInRoutesOptions,
-  cookie: BrowserCookie,
+  core: Core,
+  { cookie, ...parts }: SignInParts & { readonly cookie: BrowserCookie },
   request: AuthenticatedRequest,
 ): Promise<Reply> {
-  const { backend, limits, onError } = options
+  const { limits, onError } = core
   const { principal, id, exchange } = request
   const { apiKey, prompt } = checkInput(BeginBody, await readJson(exchange, limits), BAD_BODY)
-  const { signIns, owner, signIn } = await findQuestion(await backend.get(), principal, id)
+  const opened = await openSignIns(core, parts)
+  const { signIns } = opened
+  const { owner, signIn } = await findQuestion(opened, principal, id)
   if (signIn.type === 'apiKey') {
     if (apiKey === undefined) throw new ProtocolError('bad-request', { message: BAD_BODY })
     if (!(await signIns.saveApiKey(owner, signIn, apiKey)))
       throw new ProtocolError('sign-in-failed', {
         message: `${signIn.label} does not accept this key. Check it and try again.`,
       })
-    await answerQuestion(options, { signIns, owner, provider: signIn.provider, approvalId: id })
+    await answerQuestion(core, { signIns, owner, provider: signIn.provider, approvalId: id })
     return reply(200, { signedIn: true })
   }
   const browser = cookie.read(exchange) ?? randomBytes(32).toString('base64url')
@@ -129,27 +143,26 @@ const BAD_BODY =
   'Send { "apiKey": the key } for a service with API keys, or { "prompt"?: "login" or "select_account" } for others.'
 
 interface Question {
-  readonly signIns: SignIns
   readonly owner: { readonly appName: string; readonly principalId: string }
   readonly signIn: SignInTerms
 }
 
 /** Returns the pending sign-in of an approval. Throws if the principal may not answer it. */
 async function findQuestion(
-  { ledger, signIns, appName }: Backend,
+  { ledger, appName }: OpenedSignIns,
   principal: Principal,
   id: string,
 ): Promise<Question> {
   const approval = await ledger.get(id, toDecider(principal))
   const signIn = approval?.terms.signIn
-  if (!approval || !signIn || !signIns) throw new ProtocolError('unknown-approval')
+  if (!approval || !signIn) throw new ProtocolError('unknown-approval')
   // The credential is that of the person who owns the chat.
   if (approval.chat.principalId !== principal.id) throw new ProtocolError('not-allowed')
   const { name } = approval.state
   if (name === 'expired') throw new ProtocolError('approval-expired')
   if (name === 'cancelled') throw new ProtocolError('approval-cancelled')
   if (name !== 'requested') throw new ProtocolError('approval-decided')
-  return { signIns, owner: { appName, principalId: principal.id }, signIn }
+  return { owner: { appName, principalId: principal.id }, signIn }
 }
 
 function isOpen(approval: Approval | undefined): boolean {
@@ -157,19 +170,20 @@ function isOpen(approval: Approval | undefined): boolean {
 }
 
 /** A credential that was stored for a question. */
-interface GivenCredential extends Pick<Question, 'signIns' | 'owner'> {
+interface GivenCredential extends Pick<Question, 'owner'> {
+  readonly signIns: SignIns
   readonly provider: string
   readonly approvalId: string
 }
 
 /** Answers a question with the credential that was just stored. If the question ended without an answer, removes the credential. */
 async function answerQuestion(
-  { backend, decisions, onError }: SignInRoutesOptions,
+  { backend, decisions, onError }: Core,
   { signIns, owner, provider, approvalId }: GivenCredential,
 ): Promise<void> {
   const principal = { id: owner.principalId }
   try {
-    await decisions.decideSignIn(principal, approvalId)
+    await decisions.answerByServer(principal, approvalId)
   } catch (error) {
     const { ledger } = await backend.get()
     // Another sign-in of the person may have answered the question: then they stay signed in.

@@ -1,0 +1,37 @@
+import type { CallKind } from '../calls/call-kind.ts'
+import type { RootAgent } from '../server/chats/chat-agents.ts'
+import type { LazyBackend } from '../server/chats/backend.ts'
+import type { ApprovalDecisions } from '../server/chats/decisions/approval-decisions.ts'
+import type { Route } from '../server/http/http-router.ts'
+import type { BridgeLimits } from '../server/settings/limits.ts'
+import type { FindNames } from '../server/routes/principal-names.ts'
+import type { Store } from '../store/store.ts'
+
+/** Opens a feature that the core does not know. `Options` are those options of `createBridge` that belong to the feature. */
+export type OpenModule<Options> = (settings: CoreSettings & Options) => Module
+
+/** The settings that every module gets. */
+export interface CoreSettings {
+  readonly appName: string
+  readonly agents: ReadonlyMap<string, RootAgent>
+  readonly onError: (error: unknown) => void
+}
+
+/** What a feature adds to a bridge. Without its options, it may add nothing. */
+export interface Module {
+  /** Opens its part of the store, and returns its kinds of calls. Called before the first request, and again if the store failed. */
+  readonly openKinds?: (store: Store) => readonly CallKind[] | Promise<readonly CallKind[]>
+  /** Creates its endpoints. */
+  readonly createRoutes?: (core: Core) => readonly Route[]
+  /** Called after the last turn has ended, and before the store closes. */
+  readonly close?: () => Promise<void>
+}
+
+/** The parts of the core that a feature may use. */
+export interface Core {
+  readonly backend: LazyBackend
+  readonly decisions: ApprovalDecisions
+  readonly limits: BridgeLimits
+  readonly findNames: FindNames
+  readonly onError: (error: unknown) => void
+}

@@ -1,0 +1,47 @@
+import type { LinksBridgeOptions } from '../modules/links/links-module.ts'
+import { LinksBridgeOptionsSchema, openLinks } from '../modules/links/links-module.ts'
+import type { McpBridgeOptions } from '../modules/mcp/mcp-module.ts'
+import { McpBridgeOptionsSchema, openMcp } from '../modules/mcp/mcp-module.ts'
+import type { Core, CoreSettings, Module } from '../modules/module.ts'
+import { openSignIn } from '../modules/sign-in/sign-in-module.ts'
+import type { SignInBridgeOptions } from '../modules/sign-in/sign-in-options.ts'
+import { SignInBridgeOptionsSchema } from '../modules/sign-in/sign-in-options.ts'
+import type { CallKind } from '../calls/call-kind.ts'
+import type { Store } from '../store/store.ts'
+import type { Route } from './http/http-router.ts'
+
+/** The options of `createBridge` that belong to modules. */
+export interface ModuleOptions extends SignInBridgeOptions, McpBridgeOptions, LinksBridgeOptions {}
+
+/** The schemas of these options. */
+export const ModuleOptionsSchema = {
+  ...SignInBridgeOptionsSchema,
+  ...McpBridgeOptionsSchema,
+  ...LinksBridgeOptionsSchema,
+}
+
+/** The modules of a bridge. This file is the only one that names them. */
+const MODULES = [openSignIn, openMcp, openLinks] as const
+
+/** What the modules of a bridge add to it. */
+export interface BridgeModules {
+  readonly openKinds: (store: Store) => Promise<CallKind[]>
+  readonly createRoutes: (core: Core) => Route[]
+  readonly close: () => Promise<void>
+}
+
+/** Opens the modules of a bridge. Each one follows from its options and from the agents. */
+export function openModules(settings: CoreSettings & ModuleOptions): BridgeModules {
+  const modules: readonly Module[] = MODULES.map((open) => open(settings))
+  return {
+    openKinds: async (store) => {
+      const kinds: CallKind[] = []
+      for (const { openKinds } of modules) kinds.push(...((await openKinds?.(store)) ?? []))
+      return kinds
+    },
+    createRoutes: (core) => modules.flatMap(({ createRoutes }) => createRoutes?.(core) ?? []),
+    close: async () => {
+      for (const { close } of modules) await close?.()
+    },
+  }
+}
