@@ -61,13 +61,8 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'dialects',
-    own: [
-      'protocol/bidi-events.ts',
-      'server/http/dialects.ts',
-      'server/sockets/bidi-conversation.ts',
-      'server/sockets/socket-codecs.ts',
-    ],
-    identifiers: /(?<!_)[dD]ialect|DIALECT|[bB]idi|BIDI|SocketCodec|socket-codecs/,
+    own: ['server/dialects/'],
+    identifiers: /(?<!_)[dD]ialect|DIALECT|[bB]idi|BIDI/,
   },
   {
     name: 'workflows',

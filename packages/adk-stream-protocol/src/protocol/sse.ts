@@ -15,11 +15,11 @@ export function sseFrame(json: string, id?: string): string {
   return id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`
 }
 
-/** Returns the end of a stream, with the positions of the chat if they are given (PO4). */
-export function sseEnd(positions?: ChatPositions): string {
-  if (!positions) return SSE_DONE
+/** Returns the event at the end of a stream with the positions of the chat, if they are given (PO4). */
+export function ssePositions(positions?: ChatPositions): string {
+  if (!positions) return ''
   const { before, after } = positions
-  return `event: position\n${sseFrame(JSON.stringify({ before, after }))}${SSE_DONE}`
+  return `event: position\n${sseFrame(JSON.stringify({ before, after }))}`
 }
 
 /** The positions of a chat before and after a turn. */

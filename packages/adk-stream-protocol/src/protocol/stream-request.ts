@@ -49,8 +49,8 @@ export type UserPart =
 
 /** The body of `POST /stream`: a new message, or the responses that the last turn waits for. */
 export type StreamRequest = (MessageRequest | ResponsesRequest) & {
-  /** The dialect of the client, if the body names it. */
-  readonly dialect?: string
+  /** The format in which the client reads the turn, if the body names it as `dialect`. */
+  readonly format?: string
   /** The agent for a new chat, from `?agent=`. */
   readonly addressed?: string
   /** Whether a live stream stays open while it waits for a response. */
@@ -170,7 +170,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
 /** Returns how the client wants to read the turn. */
 function readStreaming({ dialect, hold, positions }: Partial<z.infer<typeof Body>>) {
   return {
-    ...(dialect !== undefined && { dialect }),
+    ...(dialect !== undefined && { format: dialect }),
     ...(hold !== undefined && { hold }),
     ...(positions !== undefined && { positions }),
   }

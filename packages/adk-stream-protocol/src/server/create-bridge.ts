@@ -69,7 +69,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const onRefused = (error: ProtocolError): void => operations.refused(error)
   const proxies = trustProxies(settings.trustedProxies)
   const router = openRouter(settings, { store, routes, proxies, drain, onRefused })
-  const { openHandlers, findCall } = services
+  const { openHandlers, findFormat, protocols } = services
   const upgrader = new SocketUpgrader({
     router,
     proxies,
@@ -77,8 +77,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     onError,
     onRefused,
     openHandlers,
-    findCall,
-    hasLiveModel: settings.live !== undefined,
+    findFormat,
+    protocols,
     drain,
   })
   operations.observe(async () => ({

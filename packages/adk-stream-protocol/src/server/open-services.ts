@@ -7,8 +7,11 @@ import { createLostQuestionSweep } from './chats/recovery/lost-questions.ts'
 import type { Sweeper } from './chats/recovery/sweepers.ts'
 import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
 import type { Bridge } from './bridge.ts'
+import { createBidiProtocol } from './dialects/python-clients/bidi-protocol.ts'
+import { readDialect } from './dialects/read-dialect.ts'
 import { DRAIN_MS } from './settings/drain.ts'
 import type { ApprovalChange } from './feeds/approval-news.ts'
+import type { FindFormat } from './http/exchange.ts'
 import type { Route } from './http/http-router.ts'
 import type { ChatParts, SharedParts } from './open-chats.ts'
 import { openChats } from './open-chats.ts'
@@ -19,11 +22,10 @@ import { auditAndTimelineRoutes, readTimeline } from './routes/audit-and-timelin
 import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes, chatRoutes } from './routes/chat-routes.ts'
-import type { FindCall } from './sockets/bidi-conversation.ts'
-import { createCallFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
 import { openTurnHandlers } from './sockets/frame-handlers.ts'
 import { openLiveHandlers } from './sockets/live-handlers.ts'
+import type { SocketProtocol } from './sockets/socket-protocol.ts'
 
 /** The parts of a bridge that serve its chats. */
 export interface Services {
@@ -31,7 +33,10 @@ export interface Services {
   readonly start: (backend: Backend) => void
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
-  readonly findCall: FindCall
+  /** Returns the format of turns that a client asks for. */
+  readonly findFormat: FindFormat
+  /** The protocols of sockets that do not use JSON frames. */
+  readonly protocols: readonly SocketProtocol[]
   readonly approvalChanged: (approval: Approval) => void
   /** An event of a chat was stored or removed. */
   readonly written: (chat: ChatRef) => void
@@ -69,7 +74,8 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
       runs && live
         ? openLiveHandlers(connection, { runs, chats, decisions, live, limits })
         : openTurnHandlers(connection, { chats, decisions, limits }),
-    findCall: createCallFinder(all),
+    findFormat: readDialect,
+    protocols: [createBidiProtocol(all, { hasLiveModel: settings.live !== undefined })],
     approvalChanged: (approval) => {
       runs?.approvalChanged(approval)
       elsewhere.notifyApprovals()
@@ -121,7 +127,7 @@ function createRoutes(all: AllParts): Route[] {
   const findNames = createNameLookup(all.namePrincipal, all.onError)
   return [
     ...chatListRoutes(all),
-    ...chatRoutes({ ...all, artifactService }),
+    ...chatRoutes({ ...all, artifactService, findFormat: readDialect }),
     ...approvalRoutes({ ...all, findNames }),
     ...all.modules.createRoutes({ ...all, findNames }),
     ...auditAndTimelineRoutes(all),

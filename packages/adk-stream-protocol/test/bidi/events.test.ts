@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
 
-import { isBidiShaped, readBidiEvent, readToolResult } from '../../src/protocol/bidi-events.ts'
-import type { NamedApproval } from '../../src/protocol/bidi-events.ts'
+import type { NamedApproval } from '../../src/protocol/tool-results.ts'
+import { readToolResult } from '../../src/protocol/tool-results.ts'
+import {
+  isBidiShaped,
+  readBidiEvent,
+} from '../../src/server/dialects/python-clients/bidi-events.ts'
 
 const bytes = (value: unknown): Uint8Array =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))

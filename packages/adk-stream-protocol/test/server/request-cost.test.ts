@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { readBidiEvent } from '../../src/protocol/bidi-events.ts'
+import { readBidiEvent } from '../../src/server/dialects/python-clients/bidi-events.ts'
 import { readClientFrame } from '../../src/protocol/client-frame.ts'
 import { ProtocolError } from '../../src/protocol/errors.ts'
 import { parseJson } from '../../src/protocol/client-input.ts'

@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
+import { SSE_DONE } from '../../src/protocol/sse.ts'
 import { SseResponse } from '../../src/server/http/sse-response.ts'
 import { defer } from '../../src/shared/async.ts'
 import { TurnLog } from '../../src/turns/turn-log.ts'
@@ -25,7 +26,7 @@ test('[TU910] chunks in short succession are sent together, the first one and th
   const fetched = fetch(`http://127.0.0.1:${await listen(server)}`)
   const response = await opened.promise
   const write = vi.spyOn(response, 'write')
-  const sink = new SseResponse(response, 60_000)
+  const sink = new SseResponse(response, 60_000, { end: SSE_DONE })
   log.attach(sink)
   sink.start()
 
@@ -57,7 +58,7 @@ test('[TU910] the start of a turn is sent although the agent has not replied', a
   const log = new TurnLog(LIMITS)
   log.append({ type: 'start', messageId: 'm1' })
   const server = createServer((_request, response) => {
-    const sink = new SseResponse(response, 60_000)
+    const sink = new SseResponse(response, 60_000, { end: SSE_DONE })
     log.attach(sink)
     sink.start()
   })

@@ -6,10 +6,11 @@ import { expect, test } from 'vitest'
 import { listen } from '../../../../test/support/listen.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
 import { createOffer } from '../../src/protocol/chunk.ts'
+import { SSE_DONE } from '../../src/protocol/sse.ts'
 import { readTurnPosition } from '../../src/protocol/turn-position.ts'
 import { appendLines } from '../../src/relay/relay.ts'
 import { SseResponse } from '../../src/server/http/sse-response.ts'
-import { jsonCodec } from '../../src/server/sockets/socket-codecs.ts'
+import { jsonCodec } from '../../src/server/sockets/frame-codec.ts'
 import { ChunkPositions } from '../../src/turns/chunk-positions.ts'
 import { START, type ReadFrom } from '../../src/turns/turn-log.ts'
 import { Turn } from '../../src/turns/turn.ts'
@@ -184,7 +185,8 @@ test('[PO4] the end of a stream has the positions of the chat before and after t
   const write = (frame: string): boolean => frames.push(frame) > 0
   const server = createServer(({ url }, response) => {
     const turn = url === '/known' ? known : unknown
-    const sink = new SseResponse(response, 60_000, new ChunkPositions(turn, 'start'))
+    const written = { end: SSE_DONE, positions: new ChunkPositions(turn, 'start') }
+    const sink = new SseResponse(response, 60_000, written)
     turn.attach(sink)
     sink.start()
     const positions = new ChunkPositions(turn, 'start')

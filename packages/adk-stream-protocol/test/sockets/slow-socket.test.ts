@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
 import { portOf } from '../../../../test/support/listen.ts'
-import { jsonCodec } from '../../src/server/sockets/socket-codecs.ts'
+import { jsonCodec } from '../../src/server/sockets/frame-codec.ts'
 import {
   ClosingSocket,
   createTokenBucket,

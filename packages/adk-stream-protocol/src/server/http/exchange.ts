@@ -6,8 +6,7 @@ import { MAX_POSITION_LENGTH } from '../../protocol/turn-position.ts'
 import { StoreError } from '../../store/store-error.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { Dialect } from './dialects.ts'
-import { DIALECTS } from './dialects.ts'
+import type { TurnFormat } from './turn-format.ts'
 
 /** An HTTP request, independent of the host. */
 export interface Exchange {
@@ -51,11 +50,14 @@ export interface TurnReply {
   readonly turn: Turn
   /** The position from which the client reads. */
   readonly from: ReadFrom
-  readonly dialect: Dialect
+  readonly format: TurnFormat
   /** Whether the client asks for positions. Default false. */
   readonly positions?: boolean | undefined
   readonly headers: Readonly<Record<string, string>>
 }
+
+/** Returns the format that a client asks for, in its URL, its headers or its body. Throws if there is no such format. */
+export type FindFormat = (exchange: Exchange, inBody?: string) => TurnFormat
 
 /** Events that the client reads as SSE. */
 export interface FeedReply {
@@ -188,17 +190,6 @@ function requireJson(headers: Headers): void {
       message: 'Send the body without compression.',
     })
   }
-}
-
-/** Returns the dialect that a client requests with `?dialect=`, the header `x-adk-dialect`, or `dialect` in the body. */
-export function readDialect({ url, headers }: Exchange, inBody?: string): Dialect {
-  const requested =
-    url.searchParams.get('dialect') ?? headers.get('x-adk-dialect') ?? inBody ?? 'ui'
-  const dialect = DIALECTS.find((known) => known === requested)
-  if (!dialect) {
-    throw new ProtocolError('bad-request', { message: `Dialects are ${DIALECTS.join(' and ')}.` })
-  }
-  return dialect
 }
 
 /** Returns the position after which a client continues to read, from `?after=`, and whether it asks for positions. */

@@ -1,9 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-import { SSE_HEADERS, SSE_KEEP_ALIVE, sseEnd, sseFrame, sseKeepAlive } from '../../protocol/sse.ts'
+import {
+  SSE_HEADERS,
+  SSE_KEEP_ALIVE,
+  sseFrame,
+  ssePositions,
+  sseKeepAlive,
+} from '../../protocol/sse.ts'
 import { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { LogReader, Sink } from '../../turns/log-reader.ts'
-import { toDialect } from './dialects.ts'
 import type { Exchange, FeedReply, FileReply, JsonReply, TurnReply } from './exchange.ts'
 import { readBody, SECURITY_HEADERS } from './exchange.ts'
 import type { HttpRouter } from './http-router.ts'
@@ -103,10 +108,11 @@ function writeJson(response: ServerResponse, { status, headers, body }: JsonRepl
 
 /** Sends a turn as the body of a node:http response. */
 function streamToNode(turnReply: TurnReply, response: ServerResponse, keepAliveMs: number): void {
-  const { turn, from, dialect, headers } = turnReply
-  const sink = new SseResponse(response, keepAliveMs, positionsOf(turnReply))
+  const { turn, from, format, headers } = turnReply
+  const written = { end: format.end, positions: positionsOf(turnReply) }
+  const sink = new SseResponse(response, keepAliveMs, written)
   response.writeHead(200, { ...SSE_HEADERS, ...headers })
-  const attachment = turn.attach(toDialect(dialect, sink, from), from)
+  const attachment = turn.attach(format.convert(sink, from), from)
   sink.start()
   response.on('drain', () => attachment?.drained())
   const leave = (): void => {
@@ -118,9 +124,9 @@ function streamToNode(turnReply: TurnReply, response: ServerResponse, keepAliveM
   if (response.closed || !attachment) leave()
 }
 
-/** Returns the positions of a turn for a client that asks for them. The dialects of the Python clients have none. */
-function positionsOf({ turn, from, dialect, positions }: TurnReply): ChunkPositions | undefined {
-  return positions && dialect === 'ui' ? new ChunkPositions(turn, from) : undefined
+/** Returns the positions of a turn for a client that asks for them. */
+function positionsOf({ turn, from, format, positions }: TurnReply): ChunkPositions | undefined {
+  return positions && format.hasPositions ? new ChunkPositions(turn, from) : undefined
 }
 
 /** How many bytes may wait in a stream that its host does not read. */
@@ -128,7 +134,7 @@ const HIGH_WATER_BYTES = 65_536
 
 /** Sends a turn as a web `Response`. */
 function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number): Response {
-  const { turn, from, dialect, headers } = turnReply
+  const { turn, from, format, headers } = turnReply
   const positions = positionsOf(turnReply)
   const encoder = new TextEncoder()
   let attachment: LogReader | undefined
@@ -148,7 +154,7 @@ function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number
           write: (json, entry) => write(sseFrame(json, positions?.next(entry))),
           end: () => {
             clearInterval(keepAlive)
-            write(sseEnd(positions?.ofChat))
+            write(ssePositions(positions?.ofChat) + format.end)
             controller.close()
           },
           abandon: () => {
@@ -159,7 +165,7 @@ function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number
         keepAlive = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) write(SSE_KEEP_ALIVE)
         }, keepAliveMs)
-        attachment = turn.attach(toDialect(dialect, sink, from), from)
+        attachment = turn.attach(format.convert(sink, from), from)
       },
       pull: () => attachment?.drained(),
       cancel: leave,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-import { SSE_KEEP_ALIVE, sseEnd, sseFrame } from '../../protocol/sse.ts'
+import { SSE_KEEP_ALIVE, sseFrame, ssePositions } from '../../protocol/sse.ts'
 import type { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { Sink } from '../../turns/log-reader.ts'
 
@@ -10,6 +10,14 @@ const SEND_INTERVAL_MS = 16
 /** How many characters may wait to be sent together. */
 const MAX_WAITING = 4_096
 
+/** How a turn is written. */
+interface WrittenTurn {
+  /** The end of the response. */
+  readonly end: string
+  /** The positions, if the client asks for them. */
+  readonly positions?: ChunkPositions | undefined
+}
+
 /**
  * Writes a turn to a node:http response. The write to the socket takes half of the time of a chunk, so chunks in short succession share
  * one.
@@ -17,7 +25,7 @@ const MAX_WAITING = 4_096
 export class SseResponse implements Sink {
   readonly #response: ServerResponse
   readonly #keepAlive: NodeJS.Timeout
-  readonly #positions: ChunkPositions | undefined
+  readonly #written: WrittenTurn
   /** Frames that are not sent yet. */
   #waiting = ''
   /** Whether further chunks follow at once. */
@@ -26,9 +34,9 @@ export class SseResponse implements Sink {
   #timer: NodeJS.Timeout | undefined
 
   /** Holds the chunks of the turn so far until `start` is called. */
-  constructor(response: ServerResponse, keepAliveMs: number, positions?: ChunkPositions) {
+  constructor(response: ServerResponse, keepAliveMs: number, written: WrittenTurn) {
     this.#response = response
-    this.#positions = positions
+    this.#written = written
     this.#keepAlive = setInterval(() => {
       if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
     }, keepAliveMs)
@@ -42,7 +50,7 @@ export class SseResponse implements Sink {
   }
 
   write(json: string, entry?: number): boolean {
-    this.#waiting += sseFrame(json, this.#positions?.next(entry))
+    this.#waiting += sseFrame(json, this.#written.positions?.next(entry))
     return (this.#isHeld && this.#waiting.length <= MAX_WAITING) || this.#sendInTime()
   }
 
@@ -57,7 +65,8 @@ export class SseResponse implements Sink {
 
   end(): void {
     this.close()
-    this.#response.end(this.#waiting + sseEnd(this.#positions?.ofChat))
+    const { end, positions } = this.#written
+    this.#response.end(this.#waiting + ssePositions(positions?.ofChat) + end)
     this.#waiting = ''
   }
 

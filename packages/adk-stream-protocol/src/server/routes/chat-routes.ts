@@ -19,15 +19,8 @@ import type { LiveRuns } from '../chats/live-runs.ts'
 import { findOpenQuestion } from '../chats/turns/asking-turns.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { StoredNews } from '../feeds/stored-news.ts'
-import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
-import {
-  checkInput,
-  readAgent,
-  readDialect,
-  readJson,
-  readPositions,
-  reply,
-} from '../http/exchange.ts'
+import type { Exchange, FileReply, FindFormat, Reply } from '../http/exchange.ts'
+import { checkInput, readAgent, readJson, readPositions, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../settings/limits.ts'
 
@@ -41,6 +34,7 @@ interface ChatRoutesOptions {
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
   readonly limits: BridgeLimits
+  readonly findFormat: FindFormat
   readonly artifactService: BaseArtifactService | undefined
   readonly exposeState: (key: string) => boolean
 }
@@ -48,22 +42,22 @@ interface ChatRoutesOptions {
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const { backend, events, feeds, storedNews, chats, runs, limits } = options
-  const { exposeState } = options
+  const { exposeState, findFormat } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const request = readStreamRequest(await readJson(exchange, limits), limits)
-    const dialect = readDialect(exchange, request.dialect)
+    const format = findFormat(exchange, request.format)
     const opened = await chats.send(principal, { ...request, ...readAgent(exchange) })
-    return { type: 'turn', ...opened, dialect, positions: request.positions, headers: {} }
+    return { type: 'turn', ...opened, format, positions: request.positions, headers: {} }
   }
 
   const resume = async (request: AuthenticatedRequest): Promise<Reply> => {
     const { exchange } = request
-    const dialect = readDialect(exchange)
+    const format = findFormat(exchange)
     const { after, positions } = readPositions(exchange)
-    const opened = await chats.resume(chatOf(request), dialect === 'ui' ? after : undefined)
+    const opened = await chats.resume(chatOf(request), format.hasPositions ? after : undefined)
     if (!opened) return reply(204)
-    return { type: 'turn', ...opened, dialect, positions, headers: {} }
+    return { type: 'turn', ...opened, format, positions, headers: {} }
   }
 
   const messages = async (request: AuthenticatedRequest): Promise<Reply> => {

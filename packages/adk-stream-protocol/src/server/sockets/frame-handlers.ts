@@ -13,7 +13,8 @@ import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts
 import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { readAgent, readDialect } from '../http/exchange.ts'
+import { readAgent } from '../http/exchange.ts'
+import type { TurnFormat } from '../http/turn-format.ts'
 import type { BridgeLimits } from '../settings/limits.ts'
 import type { AudioMode, ReadOptions, TurnReaders } from './turn-readers.ts'
 
@@ -40,6 +41,8 @@ export interface Connection {
   readonly principal: Principal
   /** Returns the request that opened the socket. */
   readonly exchange: () => Exchange
+  /** Returns the format of turns that the client asks for: in its URL, or by this name in a frame. */
+  readonly findFormat: (inFrame?: string) => TurnFormat
   /** Authenticates again. Throws if the credentials no longer identify the same principal. */
   readonly checkPrincipal: () => Promise<Principal>
   readonly send: (frame: ServerFrame) => void
@@ -165,20 +168,19 @@ class ClientRequests {
     const { requestId, id, messages, trigger, messageId } = frame
     const { decidedAs, ...body } = frame.body ?? {}
     if (!this.#checkRequest(frame)) return
-    const { exchange, send, read, readers } = this.#connection
-    const opened = exchange()
+    const { exchange, findFormat, send, read, readers } = this.#connection
     const sent = { ...body, id, chatId: id, messages, trigger, messageId }
     const request = {
       ...readStreamRequest(sent, this.#options.limits),
-      ...readAgent(opened),
+      ...readAgent(exchange()),
     }
-    const dialect = readDialect(opened, request.dialect)
+    const format = findFormat(request.format)
     await this.#open(requestId, async (opening) => {
       const { turn, from } = await this.#start(request, decidedAs)
       if (opening.cancelled === 'abort' || opening.cancelled === 'stop') return turn.stop()
       send({ type: 'start', requestId })
       const { positions } = request
-      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame), positions, isOwn: true })
+      read(requestId, turn, { from, format, audio: this.#audioOf(frame), positions, isOwn: true })
       // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
       if (opening.cancelled === 'leave') readers.leave(requestId)
     })
@@ -203,17 +205,17 @@ class ClientRequests {
   async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
     const { requestId, id: chatId, body, after, positions = after !== undefined } = frame
     if (!this.#checkRequest(frame)) return
-    const { principal, exchange, send, read } = this.#connection
-    const dialect = readDialect(exchange(), body?.dialect)
+    const { principal, findFormat, send, read } = this.#connection
+    const format = findFormat(body?.dialect)
     await this.#open(requestId, async (opening) => {
       const chat = { principalId: principal.id, chatId }
-      const opened = await this.#options.chats.resume(chat, dialect === 'ui' ? after : undefined)
+      const opened = await this.#options.chats.resume(chat, format.hasPositions ? after : undefined)
       if (opening.cancelled === 'stop') opened?.turn.stop()
       if (opening.cancelled) return
       if (!opened) return send({ type: 'no-active', requestId })
       send({ type: 'start', requestId })
       const { turn, from } = opened
-      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame), positions })
+      read(requestId, turn, { from, format, audio: this.#audioOf(frame), positions })
     })
   }
 

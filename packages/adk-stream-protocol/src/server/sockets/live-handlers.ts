@@ -15,7 +15,7 @@ import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
 import type { LiveSpeaker } from '../chats/live-speakers.ts'
-import { readAgent, readDialect } from '../http/exchange.ts'
+import { readAgent } from '../http/exchange.ts'
 import type { BridgeLimits } from '../settings/limits.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import { openTurnHandlers } from './frame-handlers.ts'
@@ -247,14 +247,14 @@ class ChatSubscriptions {
 
   /** Sends a turn that no request of this client started. `userMessage` is the transcript of the person's speech so far. */
   show(chatId: string, turn: Turn, userMessage?: Message): void {
-    const { send, read, exchange } = this.#connection
+    const { send, read, findFormat } = this.#connection
     const requestId = `turn-${randomUUID()}`
     const transcript = userMessage && { userMessage }
     const { id, messageId } = turn
     send({ type: 'turn', id: chatId, requestId, messageId, turn: id, ...transcript })
     read(requestId, turn, {
       from: 'start',
-      dialect: readDialect(exchange()),
+      format: findFormat(),
       audio: this.audioOf(chatId) ?? 'base64',
     })
   }

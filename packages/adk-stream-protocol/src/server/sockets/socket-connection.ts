@@ -1,31 +1,29 @@
 import type { Duplex } from 'node:stream'
 
-import { isBidiShaped } from '../../protocol/bidi-events.ts'
 import type { ClientFrame } from '../../protocol/client-frame.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import type { Principal, Rechecked } from '../auth/authenticate.ts'
 import { recheckCredentials, tagPrincipal } from '../auth/authenticate.ts'
 import type { Drain } from '../settings/drain.ts'
-import type { Exchange } from '../http/exchange.ts'
+import type { Exchange, FindFormat } from '../http/exchange.ts'
 import { readError } from '../http/exchange.ts'
 import type { BridgeLimits } from '../settings/limits.ts'
-import type { FindCall } from './bidi-conversation.ts'
-import { BidiConversation } from './bidi-conversation.ts'
+import type { FrameCodec, IncomingFrame } from './frame-codec.ts'
+import { jsonCodec, nameOf } from './frame-codec.ts'
 import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
-import type { IncomingFrame, SocketCodec } from './socket-codecs.ts'
-import { asksForBidi, jsonCodec, openBidiCodec, withoutBidi } from './socket-codecs.ts'
 import type { ClosingSocket, Heartbeats, SocketEvents } from './socket-peer.ts'
 import { SocketPeer } from './socket-peer.ts'
+import type { SocketConversation, SocketProtocol } from './socket-protocol.ts'
 import { TurnReaders } from './turn-readers.ts'
 
 /** The options that all sockets share. */
 export interface SocketConnectionOptions {
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
-  readonly findCall: FindCall
-  /** Whether the turns on sockets are those of live sessions. */
-  readonly hasLiveModel: boolean
+  readonly findFormat: FindFormat
+  /** The protocols of clients that do not use JSON frames. */
+  readonly protocols: readonly SocketProtocol[]
   readonly drain: Drain
   readonly heartbeats: Heartbeats
   /** Called when a connection is closed. */
@@ -58,20 +56,20 @@ export class SocketConnection implements SocketEvents, Rechecked {
   readonly #stopRecheck: () => void
   /** Created at the first frame: most of thousands of sockets are silent. */
   #handling: Handling | undefined
-  #codec: SocketCodec = jsonCodec
-  #bidi: BidiConversation | undefined
+  /** Undefined for a client that uses JSON frames. */
+  #conversation: SocketConversation | undefined
   /** The number of frames whose handlers have not finished. */
   #framesInProgress = 0
 
   constructor(options: SocketConnectionOptions, connected: Connected) {
     this.#options = options
     this.#connected = connected
-    const { limits, heartbeats } = options
+    const { limits, heartbeats, protocols } = options
     const { socket, stream, principal, exchange } = connected
     this.#peer = new SocketPeer({ socket, stream, heartbeats }, limits, this)
     this.#stopRecheck = recheckCredentials(this, principal, limits.reauthenticateMs)
-    if (asksForBidi(exchange, socket.protocol)) this.#useBidi()
-    // A client without a subprotocol may turn out to speak the bidi dialect, which has no `hello`.
+    this.#use(protocols.find(({ isRequested }) => isRequested(exchange, socket.protocol)))
+    // A client without a subprotocol may turn out to use a protocol without `hello`.
     if (socket.protocol === SUBPROTOCOL)
       this.#peer.send({
         type: 'hello',
@@ -80,7 +78,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
         principal: tagPrincipal(principal),
       })
     // If the running turn cannot be resumed, the client can still send messages.
-    this.#bidi?.open().catch(options.onError)
+    this.#conversation?.start().catch(options.onError)
   }
 
   /** Whether the client reads no turn and waits for no response. */
@@ -95,12 +93,13 @@ export class SocketConnection implements SocketEvents, Rechecked {
     await this.#peer.closed()
   }
 
-  get codec(): SocketCodec {
-    return this.#codec
+  get codec(): FrameCodec {
+    return this.#conversation?.codec ?? jsonCodec
   }
 
   onFirst(bytes: Uint8Array): void {
-    if (this.#connected.socket.protocol === '' && isBidiShaped(bytes)) this.#useBidi()
+    if (this.#connected.socket.protocol !== '') return
+    this.#use(this.#options.protocols.find(({ isFirstFrame }) => isFirstFrame(bytes)))
   }
 
   onFrame(frame: IncomingFrame): void {
@@ -147,55 +146,47 @@ export class SocketConnection implements SocketEvents, Rechecked {
   #createHandling(): Handling {
     const readers = new TurnReaders({
       toSink: (requestId, reading) =>
-        this.#codec.toSink(requestId, { ...reading, write: (frame) => this.#peer.write(frame) }),
-      toOrder: (sink, seen) => this.#codec.toOrder?.(sink, seen) ?? sink,
+        this.codec.toSink(requestId, { ...reading, write: (frame) => this.#peer.write(frame) }),
+      toOrder: (sink, seen) => this.codec.toOrder?.(sink, seen) ?? sink,
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),
     })
     return { readers, handlers: this.#options.openHandlers(this.#connect(readers)) }
   }
 
   #connect(readers: TurnReaders): Connection {
-    const { principal, exchange } = this.#connected
+    const { principal, exchange: opening } = this.#connected
+    const exchange = (): Exchange => stripProtocols(opening, this.#options.protocols)
     return {
       principal,
-      exchange: () => withoutBidi(exchange),
+      exchange,
+      findFormat: (inFrame) => this.#options.findFormat(exchange(), inFrame),
       checkPrincipal: () => this.checkPrincipal(),
       send: (frame) => this.#peer.send(frame),
       read: (requestId, turn, how) => {
-        // Bidi frames carry no request id, so a turn is sent only once at a time.
-        if (this.#bidi && readers.turns.includes(turn)) return
-        this.#bidi?.noteRead(turn.messageId)
-        readers.read(requestId, turn, how)
+        if (this.#conversation?.admitTurn(turn) !== false) readers.read(requestId, turn, how)
       },
       readers,
     }
   }
 
-  /** Switches the socket to the bidi dialect. */
-  #useBidi(): void {
+  /** Switches the socket to another protocol. */
+  #use(protocol: SocketProtocol | undefined): void {
+    if (!protocol || this.#conversation) return
     const { principal, exchange } = this.#connected
-    const { readers, handlers } = this.#openHandling()
-    const isReading = (): boolean => readers.size > 0
-    this.#codec = openBidiCodec({ isReading, hasLiveModel: this.#options.hasLiveModel })
-    this.#bidi ??= new BidiConversation({
-      handlers,
-      chatId: exchange.url.searchParams.get('chatId') ?? undefined,
-      reading: () => readers.turns,
-      findCall: (chatId, id) => this.#options.findCall({ principalId: principal.id, chatId }, id),
-    })
+    this.#conversation = protocol.open({ principal, exchange, ...this.#openHandling() })
   }
 
   async #handle(frame: IncomingFrame): Promise<void> {
     this.#framesInProgress += 1
     try {
       if (!WHILE_DRAINING.has(nameOf(frame))) this.#options.drain.refuseNewWork()
-      if (frame.type === 'bidi') await this.#bidi?.handle(frame)
+      if (frame.type === 'foreign') await frame.handle()
       else await dispatch(this.#openHandling().handlers, frame)
     } catch (thrown) {
       const error = this.#readError(thrown)
-      if (frame.type !== 'bidi') return this.#refuse(frame, error)
+      if (frame.type !== 'foreign') return this.#refuse(frame, error)
       const { code, message } = error
-      this.#peer.refuse({ frame: frame.event, requestId: undefined, code, message })
+      this.#peer.refuse({ frame: frame.name, requestId: undefined, code, message })
     } finally {
       this.#framesInProgress -= 1
     }
@@ -245,8 +236,9 @@ const WHILE_DRAINING: ReadonlySet<string> = new Set<ClientFrame['type']>([
   'ping',
 ])
 
-function nameOf(frame: IncomingFrame): string {
-  return frame.type === 'bidi' ? frame.event : frame.type
+/** Returns the request of a socket without what selects a protocol. */
+export function stripProtocols(exchange: Exchange, protocols: readonly SocketProtocol[]): Exchange {
+  return protocols.reduce((rest, { strip }) => strip(rest), exchange)
 }
 
 function dispatch<Type extends ClientFrame['type']>(

@@ -8,13 +8,13 @@ import type { FrameFault } from '../../protocol/client-frame.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { CloseReason, ServerFrame } from '../../protocol/server-frame.ts'
 import { CLOSE_CODES } from '../../protocol/server-frame.ts'
-import type { IncomingFrame, SocketCodec } from './socket-codecs.ts'
-import { audioBytesIn } from './socket-codecs.ts'
+import type { FrameCodec, IncomingFrame } from './frame-codec.ts'
+import { audioBytesIn, nameOf } from './frame-codec.ts'
 
 /** Receives the events of a socket. None of the methods may throw. */
 export interface SocketEvents {
-  /** The dialect of this client. */
-  readonly codec: SocketCodec
+  /** Reads and writes the frames of this client. */
+  readonly codec: FrameCodec
   /** Called with the first frame, before it is read. */
   onFirst(bytes: Uint8Array): void
   onFrame(frame: IncomingFrame): void
@@ -212,8 +212,8 @@ export class SocketPeer implements HeartbeatPeer {
     const frame = this.#events.codec.read(bytes)
     if ('fault' in frame) return this.#refuseWithPenalty(frame.fault)
     const audioBytes = audioBytesIn(frame)
-    const name = frame.type === 'bidi' ? frame.event : frame.type
-    if (audioBytes === undefined || this.#admitAudio(name, audioBytes)) this.#events.onFrame(frame)
+    if (audioBytes === undefined || this.#admitAudio(nameOf(frame), audioBytes))
+      this.#events.onFrame(frame)
   }
 
   /** WS15: closes the socket of a client that sends too fast. */

@@ -5,8 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Server } from 'ws'
 import { WebSocketServer } from 'ws'
 
-import { BIDI_SUBPROTOCOL } from '../../protocol/bidi-events.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
+import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import { Quota } from '../../shared/collections.ts'
 import type { AuthenticateRequest, Principal } from '../auth/authenticate.ts'
@@ -16,9 +15,8 @@ import { CompactExchange, reply, SECURITY_HEADERS, withHeaders } from '../http/e
 import type { Proxies } from '../http/hosts-and-proxies.ts'
 import type { HttpRouter } from '../http/http-router.ts'
 import { readExchange } from '../http/request-handlers.ts'
-import { findUrlFault } from './socket-codecs.ts'
 import type { SocketConnectionOptions } from './socket-connection.ts'
-import { SocketConnection } from './socket-connection.ts'
+import { SocketConnection, stripProtocols } from './socket-connection.ts'
 import { ClosingSocket, Heartbeats } from './socket-peer.ts'
 
 export interface SocketUpgraderOptions extends Omit<
@@ -29,15 +27,14 @@ export interface SocketUpgraderOptions extends Omit<
   readonly proxies: Proxies
 }
 
-/** In order of preference. */
-const SUBPROTOCOLS = [SUBPROTOCOL, BIDI_SUBPROTOCOL]
-
 /** How long a client may take to confirm a close before the connection is destroyed. */
 const CLOSE_TIMEOUT_MS = 1_000
 
 /** Upgrades HTTP requests to sockets. Every refusal happens before the upgrade, with an HTTP status and a reason (WS3). */
 export class SocketUpgrader {
   readonly #options: SocketUpgraderOptions
+  /** In order of preference. */
+  readonly #subprotocols: readonly string[]
   readonly #server: Server<typeof ClosingSocket>
   readonly #handshakeHeaders = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
   readonly #open = new Set<SocketConnection>()
@@ -50,6 +47,7 @@ export class SocketUpgrader {
 
   constructor(options: SocketUpgraderOptions) {
     this.#options = options
+    this.#subprotocols = [SUBPROTOCOL, ...options.protocols.map(({ subprotocol }) => subprotocol)]
     this.#shared = {
       ...options,
       heartbeats: new Heartbeats(options.limits.keepAliveMs),
@@ -68,7 +66,8 @@ export class SocketUpgrader {
       maxPayload: options.limits.maxBodyBytes,
       // A few compressed bytes can expand to megabytes, and tokens hardly compress.
       perMessageDeflate: false,
-      handleProtocols: (requested) => SUBPROTOCOLS.find((known) => requested.has(known)) ?? false,
+      handleProtocols: (requested) =>
+        this.#subprotocols.find((known) => requested.has(known)) ?? false,
     })
     this.#server.on('headers', (lines, request) => {
       const headers = Object.entries(this.#handshakeHeaders.get(request) ?? {})
@@ -155,11 +154,24 @@ export class SocketUpgrader {
   #findFault(exchange: Exchange): ProtocolError | undefined {
     if (this.#options.drain.isActive()) return new ProtocolError('unavailable')
     const requested = exchange.headers.get('sec-websocket-protocol')?.split(',') ?? []
-    if (requested.length > 0 && !requested.some((name) => SUBPROTOCOLS.includes(name.trim()))) {
-      const message = `The supported subprotocols are ${SUBPROTOCOLS.join(' and ')}. Request one of them, or none.`
+    if (
+      requested.length > 0 &&
+      !requested.some((name) => this.#subprotocols.includes(name.trim()))
+    ) {
+      const message = `The supported subprotocols are ${this.#subprotocols.join(' and ')}. Request one of them, or none.`
       return new ProtocolError('bad-request', { message })
     }
-    return findUrlFault(exchange)
+    return this.#findUrlFault(exchange)
+  }
+
+  #findUrlFault(exchange: Exchange): ProtocolError | undefined {
+    const { protocols, findFormat } = this.#options
+    try {
+      findFormat(stripProtocols(exchange, protocols))
+    } catch (thrown) {
+      return toProtocolError(thrown)
+    }
+    return protocols.flatMap(({ findFault }) => findFault(exchange) ?? [])[0]
   }
 }
 

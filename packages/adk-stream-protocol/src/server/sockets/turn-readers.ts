@@ -3,8 +3,7 @@ import { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { LogReader, Sink } from '../../turns/log-reader.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { Dialect } from '../http/dialects.ts'
-import { toDialect } from '../http/dialects.ts'
+import type { TurnFormat } from '../http/turn-format.ts'
 
 /**
  * How a client receives audio: as binary frames, as parts of its messages, or not at all.
@@ -16,7 +15,7 @@ export type AudioMode = 'binary' | 'base64' | 'none'
 export interface ReadOptions {
   /** The position from which the client reads. */
   readonly from: ReadFrom
-  readonly dialect: Dialect
+  readonly format: TurnFormat
   readonly audio: AudioMode
   /** Whether the client asks for positions. Default false. */
   readonly positions?: boolean | undefined
@@ -74,22 +73,19 @@ export class TurnReaders {
 
   /** Sends a turn. Does nothing if it is too long to be replayed. */
   read(requestId: string, turn: Turn, options: ReadOptions): void {
-    const { from, dialect, audio, positions = false, isOwn = false } = options
+    const { from, format, audio, positions = false, isOwn = false } = options
     const reader: Reader = { turn, isOwn }
     this.#readers.set(requestId, reader)
     const sink = {
       ...this.#writing.toSink(requestId, {
         onEnd: () => this.#readers.delete(requestId),
-        positions: positions && dialect === 'ui' ? new ChunkPositions(turn, from) : undefined,
+        positions: positions && format.hasPositions ? new ChunkPositions(turn, from) : undefined,
       }),
       ...this.#audioSink(audio),
     }
     const after = typeof from === 'object' && 'after' in from ? from.after : undefined
     const seen = after !== undefined && turn.log.isMarked(after) ? after : undefined
-    const attachment = turn.attach(
-      this.#writing.toOrder(toDialect(dialect, sink, from), seen),
-      from,
-    )
+    const attachment = turn.attach(this.#writing.toOrder(format.convert(sink, from), seen), from)
     if (attachment) reader.attachment = attachment
     else this.#readers.delete(requestId)
   }

@@ -1,17 +1,20 @@
-import type { Chunk } from '../../protocol/chunk.ts'
-import { serialiseChunk } from '../../protocol/chunk.ts'
-import type { DataParts } from '../../protocol/message.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import type { Sink } from '../../turns/log-reader.ts'
-import type { ReadFrom } from '../../turns/turn-log.ts'
+import type { Chunk } from '../../../protocol/chunk.ts'
+import { serialiseChunk } from '../../../protocol/chunk.ts'
+import type { DataParts } from '../../../protocol/message.ts'
+import { CONFIRMATION_TOOL } from '../../../protocol/message.ts'
+import { SSE_DONE } from '../../../protocol/sse.ts'
+import type { Sink } from '../../../turns/log-reader.ts'
+import type { ReadFrom } from '../../../turns/turn-log.ts'
+import type { TurnFormat } from '../../http/turn-format.ts'
 
-/** The formats of a turn. `ui` is the AI SDK's UI message stream; see PROTOCOL.md, Dialects. */
-export const DIALECTS = ['ui', 'confirmation'] as const
-export type Dialect = (typeof DIALECTS)[number]
+/** Turns in which an approval request is a call of a confirmation tool. */
+export const CONFIRMATION_FORMAT: TurnFormat = {
+  hasPositions: false,
+  end: SSE_DONE,
+  convert: toConfirmations,
+}
 
-/** Returns a sink that converts a turn to a dialect. */
-export function toDialect(dialect: Dialect, sink: Sink, from: ReadFrom): Sink {
-  if (dialect === 'ui') return sink
+function toConfirmations(sink: Sink, from: ReadFrom): Sink {
   const confirm = new ConfirmationDialect({ resumes: from !== 'start' })
   return {
     hold: () => sink.hold?.(),

@@ -1,17 +1,22 @@
 import { randomUUID } from 'node:crypto'
 
-import type { BidiEvent, NamedApproval } from '../../protocol/bidi-events.ts'
-import { decides, readToolResult } from '../../protocol/bidi-events.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
-import type { DecisionResponse, OutputResponse, ToolResult } from '../../protocol/read-responses.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
-import { keepNewest } from '../../shared/collections.ts'
-import type { Turn } from '../../turns/turn.ts'
-import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
-import type { LiveRuns } from '../chats/live-runs.ts'
-import type { LazyBackend } from '../chats/backend.ts'
-import { findStoredCall } from '../chats/turns/stored-calls.ts'
-import type { FrameHandlers } from './frame-handlers.ts'
+import { ProtocolError } from '../../../protocol/errors.ts'
+import type {
+  DecisionResponse,
+  OutputResponse,
+  ToolResult,
+} from '../../../protocol/read-responses.ts'
+import type { NamedApproval } from '../../../protocol/tool-results.ts'
+import { decides, readToolResult } from '../../../protocol/tool-results.ts'
+import type { ChatRef } from '../../../shared/chat-ref.ts'
+import { keepNewest } from '../../../shared/collections.ts'
+import type { Turn } from '../../../turns/turn.ts'
+import type { LazyBackend } from '../../chats/backend.ts'
+import type { ApprovalDecisions } from '../../chats/decisions/approval-decisions.ts'
+import type { LiveRuns } from '../../chats/live-runs.ts'
+import { findStoredCall } from '../../chats/turns/stored-calls.ts'
+import type { FrameHandlers } from '../../sockets/frame-handlers.ts'
+import type { BidiEvent } from './bidi-events.ts'
 
 /** A call or approval that was looked up by its id. */
 interface FoundCall {
@@ -22,7 +27,7 @@ interface FoundCall {
   readonly live: boolean
 }
 
-export type FindCall = (chat: ChatRef, id: string) => Promise<FoundCall>
+type FindCall = (chat: ChatRef, id: string) => Promise<FoundCall>
 
 export interface CallFinderParts {
   readonly decisions: ApprovalDecisions
@@ -47,7 +52,7 @@ export function createCallFinder({ decisions, backend, runs }: CallFinderParts):
   }
 }
 
-export interface BidiConversationOptions {
+interface BidiConversationOptions {
   readonly handlers: FrameHandlers
   /** The chat that the URL names. */
   readonly chatId: string | undefined

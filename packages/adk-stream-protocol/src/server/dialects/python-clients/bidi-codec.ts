@@ -1,90 +1,16 @@
-import type { BidiEvent } from '../../protocol/bidi-events.ts'
-import { readBidiEvent, BIDI_SUBPROTOCOL } from '../../protocol/bidi-events.ts'
-import type { Chunk } from '../../protocol/chunk.ts'
-import { isResult, serialiseChunk } from '../../protocol/chunk.ts'
-import type { ClientFrame, FrameFault } from '../../protocol/client-frame.ts'
-import { readClientFrame } from '../../protocol/client-frame.ts'
-import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
-import type { ServerFrame } from '../../protocol/server-frame.ts'
-import { chunkFrame, chunkFrameHead, serialiseFrame } from '../../protocol/server-frame.ts'
-import { SSE_DONE, sseFrame } from '../../protocol/sse.ts'
-import { ChatId } from '../../protocol/stream-request.ts'
-import type { ChunkPositions } from '../../turns/chunk-positions.ts'
-import type { Sink } from '../../turns/log-reader.ts'
-import type { Exchange } from '../http/exchange.ts'
-import { readDialect } from '../http/exchange.ts'
-
-/** A frame of a client, in either dialect. */
-export type IncomingFrame = ClientFrame | BidiEvent
-
-/** Reads and writes the text frames of a socket. */
-export interface SocketCodec {
-  readonly read: (bytes: Uint8Array) => IncomingFrame | { readonly fault: FrameFault }
-  /** Returns an empty list for frames that this dialect does not have. */
-  readonly encode: (frame: ServerFrame) => readonly string[]
-  /** Refuses a frame. */
-  readonly refuse: (fault: FrameFault) => readonly string[]
-  /** Reorders the chunks of a turn. `seen` is the approval or call that the client has responded to. Default: no change. */
-  readonly toOrder?: (sink: Sink, seen: string | undefined) => Sink
-  /** Returns the sink that writes a turn for a request. */
-  readonly toSink: (requestId: string, writing: FrameWriting) => Sink
-}
-
-/** How a turn is written to a socket. */
-interface FrameWriting {
-  /** Writes one frame. Returns false if the socket must drain first. */
-  readonly write: (frame: string) => boolean
-  /** Called when the turn ends or the reader is too slow. */
-  readonly onEnd: () => void
-  /** The positions, if the client asks for them. */
-  readonly positions: ChunkPositions | undefined
-}
-
-/** JSON frames, as in the AI SDK's `WebSocketChatTransport`. */
-export const jsonCodec: SocketCodec = {
-  read: readClientFrame,
-  encode: (frame) => [serialiseFrame(frame)],
-  refuse: ({ frame, requestId, code, message }) => [
-    serialiseFrame(
-      requestId === undefined
-        ? { type: 'refused', frame, code, message }
-        : { type: 'error', requestId, errorText: message, code },
-    ),
-  ],
-  toSink: toJsonFrames,
-}
-
-/** Returns the number of audio bytes in a text frame, or undefined for frames without audio. */
-export function audioBytesIn(frame: IncomingFrame): number | undefined {
-  if (frame.type === 'audio') return Buffer.byteLength(frame.data, 'base64')
-  if (frame.type === 'bidi' && frame.event === 'audio_chunk')
-    return Buffer.byteLength(frame.chunk, 'base64')
-  return undefined
-}
-
-/** Writes a turn as numbered frames of one request. */
-function toJsonFrames(requestId: string, { write, onEnd, positions }: FrameWriting): Sink {
-  const head = chunkFrameHead(requestId)
-  let sequence = 0
-  return {
-    write: (json, entry) =>
-      write(chunkFrame(head, sequence++, { json, position: positions?.next(entry) })),
-    pass: (audio) => void write(chunkFrame(head, sequence++, { json: serialiseChunk(audio) })),
-    end: () => {
-      onEnd()
-      const position = positions?.ofChat
-      write(serialiseFrame({ type: 'end', requestId, ...(position && { position }) }))
-    },
-    // The socket was too slow for this turn; other turns on it may continue.
-    abandon: () => {
-      onEnd()
-      const { code, message: errorText } = new ProtocolError('too-slow')
-      write(serialiseFrame({ type: 'error', requestId, errorText, code }))
-    },
-  }
-}
+import type { Chunk } from '../../../protocol/chunk.ts'
+import { isResult, serialiseChunk } from '../../../protocol/chunk.ts'
+import type { FrameFault } from '../../../protocol/client-frame.ts'
+import { ProtocolError } from '../../../protocol/errors.ts'
+import type { ServerFrame } from '../../../protocol/server-frame.ts'
+import { SSE_DONE, sseFrame } from '../../../protocol/sse.ts'
+import type { Sink } from '../../../turns/log-reader.ts'
+import type { FrameCodec, FrameWriting } from '../../sockets/frame-codec.ts'
+import type { BidiEvent } from './bidi-events.ts'
+import { readBidiEvent } from './bidi-events.ts'
 
 interface BidiCodecOptions {
+  readonly handle: (event: BidiEvent) => Promise<void>
   /** Whether the client reads a turn. */
   readonly isReading: () => boolean
   /** Whether a stream stays open while approvals are requested, so that several can follow each other in it. */
@@ -92,9 +18,15 @@ interface BidiCodecOptions {
 }
 
 /** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */
-export function openBidiCodec({ isReading, hasLiveModel }: BidiCodecOptions): SocketCodec {
+export function openBidiCodec({ handle, isReading, hasLiveModel }: BidiCodecOptions): FrameCodec {
   return {
-    read: readBidiEvent,
+    read: (bytes) => {
+      const event = readBidiEvent(bytes)
+      if ('fault' in event) return event
+      const audioBytes =
+        event.event === 'audio_chunk' ? Buffer.byteLength(event.chunk, 'base64') : undefined
+      return { type: 'foreign', name: event.event, audioBytes, handle: () => handle(event) }
+    },
     encode: toTransientFrames,
     refuse: (fault) =>
       isReading() ? [transientFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
@@ -327,41 +259,4 @@ function isSame(one: Shown, other: Shown): boolean {
     one.toolCallId === other.toolCallId ||
     (one.approvalId !== undefined && one.approvalId === other.approvalId)
   )
-}
-
-const BIDI = 'bidi'
-
-/**
- * Whether a client requests the bidi dialect: with the subprotocol, with `?dialect=bidi` (alone or with another dialect), or with
- * `?chatId=` and no subprotocol. The frames of other clients carry their chat ids.
- */
-export function asksForBidi({ url }: Exchange, subprotocol: string): boolean {
-  if (subprotocol !== '') return subprotocol === BIDI_SUBPROTOCOL || dialectsIn(url).includes(BIDI)
-  return url.searchParams.has('chatId') || dialectsIn(url).includes(BIDI)
-}
-
-/** Returns the request without `bidi` in its dialects: bidi frames can carry turns of any dialect. */
-export function withoutBidi(exchange: Exchange): Exchange {
-  const rest = dialectsIn(exchange.url).filter((name) => name !== BIDI)
-  const url = new URL(exchange.url)
-  url.searchParams.delete('dialect')
-  if (rest.length > 0) url.searchParams.set('dialect', rest.join(','))
-  const { method, headers, readBody } = exchange
-  return { method, headers, readBody, url }
-}
-
-/** Returns an error if the dialect or the chat id in a socket's URL is invalid. */
-export function findUrlFault(exchange: Exchange): ProtocolError | undefined {
-  try {
-    readDialect(withoutBidi(exchange))
-  } catch (thrown) {
-    return toProtocolError(thrown)
-  }
-  const chatId = exchange.url.searchParams.get('chatId') ?? undefined
-  const issue = ChatId.optional().safeParse(chatId).error?.issues[0]
-  return issue && new ProtocolError('bad-request', { message: issue.message })
-}
-
-function dialectsIn(url: URL): string[] {
-  return url.searchParams.getAll('dialect').flatMap((value) => value.split(','))
 }
