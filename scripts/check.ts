@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 
 import emulator from '../packages/gemini-emulator/package.json' with { type: 'json' }
 import library from '../packages/adk-stream-protocol/package.json' with { type: 'json' }
+import studio from '../packages/studio/package.json' with { type: 'json' }
 
 /** Commands that run in order. */
 interface Task {
@@ -20,7 +21,9 @@ const packed = mkdtempSync(path.join(tmpdir(), 'check-'))
 process.on('exit', () => rmSync(packed, { recursive: true }))
 
 /** The files that `npm pack` writes. A shell of Windows does not complete names. */
-const [LIBRARY, EMULATOR] = [library, emulator].map(({ name, version }) => `${name}-${version}.tgz`)
+const [LIBRARY, EMULATOR, STUDIO] = [library, emulator, studio].map(
+  ({ name, version }) => `${name}-${version}.tgz`,
+)
 
 /** The tasks to run. Default: all of them. `tests`: all of them, and the tests. */
 const names = process.argv.slice(2).filter((name) => name !== 'tests')
@@ -43,6 +46,7 @@ const TSC = 'tsc --singleThreaded'
 const attw = [
   `attw ${packed}/${LIBRARY} --profile esm-only --exclude-entrypoints react/styles.css -q`,
   `attw ${packed}/${EMULATOR} --profile esm-only -q`,
+  `attw ${packed}/${STUDIO} --profile esm-only -q`,
 ]
 
 /** The static checks. Tasks are independent of each other. The slowest ones come first. */
@@ -52,9 +56,10 @@ const TASKS: readonly Task[] = [
     builds: true,
     commands: [
       'tsc -b tsconfig.build.json --singleThreaded',
-      `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator`,
+      `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator ./packages/studio`,
       `publint ${packed}/${LIBRARY} --strict`,
       `publint ${packed}/${EMULATOR} --strict`,
+      `publint ${packed}/${STUDIO} --strict`,
       ...(names.length > 0 ? attw : []),
     ],
   },

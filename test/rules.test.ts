@@ -11,6 +11,7 @@ const RULE_FILES = [
   'CONTRIBUTING.md',
   ...readdirSync(path.join(ROOT, 'docs/spec')).map((file) => `docs/spec/${file}`),
   'packages/gemini-emulator/RULES.md',
+  'packages/studio/RULES.md',
   'apps/demo/RULES.md',
 ]
 const TEST_FOLDERS = ['test', 'packages', 'apps', 'e2e'] as const

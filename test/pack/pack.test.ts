@@ -57,13 +57,17 @@ test('[DO5] the manifests name the repository and its issues, and allow patch ve
     expect(manifest).toMatchObject({
       homepage: expect.stringContaining(address) as string,
       bugs: { url: `${address}/issues` },
-      repository: { url: `git+${address}.git`, directory: `packages/${name}` },
+      repository: { url: `git+${address}.git`, directory: `packages/${folderOf(name)}` },
       author: expect.any(String) as string,
       license: 'MIT',
     })
     for (const range of Object.values(dependencies ?? {})) expect(range).toMatch(/^\^/)
   }
 })
+
+function folderOf(name: string): string {
+  return name.replace(/^adk-stream-protocol-/, '')
+}
 
 // The workspace itself is compiled with ai 6 and TypeScript 7. `npm run test:long` runs all pairs.
 test.each(oneOf(PAIRS, 'ai 7, TypeScript 7'))(

@@ -22,7 +22,7 @@ export interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>
 }
 
-/** Packs both packages as `npm publish` would, unless `npm test` has packed them. Returns the tarballs. */
+/** Packs the packages as `npm publish` would, unless `npm test` has packed them. Returns the tarballs. */
 export async function packAll(folder: string): Promise<string[]> {
   const packedBefore = process.env['PACKED_PACKAGES']
   if (packedBefore !== undefined)
@@ -34,7 +34,7 @@ export async function packAll(folder: string): Promise<string[]> {
   const { stdout } = await run(
     'npm',
     ['pack', '--json', '--ignore-scripts', '--pack-destination', folder].concat(
-      ['adk-stream-protocol', 'gemini-emulator'].map((name) => `./packages/${name}`),
+      ['adk-stream-protocol', 'gemini-emulator', 'studio'].map((name) => `./packages/${name}`),
     ),
     { cwd: ROOT },
   )
