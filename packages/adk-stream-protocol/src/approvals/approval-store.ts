@@ -102,6 +102,8 @@ export interface ApprovalStore {
   lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean>
   /** Returns the holder of a chat lock, even if its lease has expired. Returns undefined if the chat is not locked. */
   findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined>
+  /** Lists the tokens of the locks that a worker holds, even if its lease has expired. */
+  listTokens(worker: string): Promise<string[]>
   /** Lists the chats of a principal that other workers with a valid lease have locked. */
   listLockedByOthers(filter: LockedChatsFilter): Promise<string[]>
   /** Lists the workers that the store knows, with their leases and locks. For `doctor`. */

@@ -4,11 +4,14 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { LIVE_LOCK, toChatKey, type AppChatRef, type ChatRef } from '../shared/chat-ref.ts'
 import type { ApprovalStore, ChatLock, ChatLockHolder, LeaseRenewal } from './approval-store.ts'
 
-/** The lock of a live session. */
-export interface LiveLock {
+/** A lock that this process has taken. */
+interface HeldLock {
   readonly chat: AppChatRef
   readonly token: string
 }
+
+/** The lock of a live session. */
+export type LiveLock = HeldLock
 
 /** The process that has locked a chat. */
 export interface LockOwner {
@@ -24,8 +27,8 @@ export class ChatLocks {
   readonly #store: ApprovalStore
   readonly #lease: OwnLease
   readonly #appName: string
-  /** The tokens of the locks that this process holds. */
-  readonly #tokens = new Map<string, string>()
+  /** The locks that this process holds. */
+  readonly #held = new Map<string, HeldLock>()
   /** The locks that could not be released: token → chat. */
   readonly #unreleased = new Map<string, AppChatRef>()
 
@@ -48,8 +51,8 @@ export class ChatLocks {
 
   async unlock(chat: AppChatRef, token: string): Promise<void> {
     const key = toChatKey(chat)
-    if (this.#tokens.get(key) === token) {
-      this.#tokens.delete(key)
+    if (this.#held.get(key)?.token === token) {
+      this.#held.delete(key)
       this.#lease.release(key)
     }
     this.#unreleased.delete(token)
@@ -68,8 +71,26 @@ export class ChatLocks {
 
   /** Whether this process still holds its lock on a chat. Returns true if it has not locked the chat. */
   async stillHolds(chat: AppChatRef): Promise<boolean> {
-    const token = this.#tokens.get(toChatKey(chat))
-    return token === undefined || (await this.findHolder(chat))?.token === token
+    const held = this.#held.get(toChatKey(chat))
+    return !held || (await this.findHolder(chat))?.token === held.token || !this.#isHeld(held)
+  }
+
+  /**
+   * Returns the chats of which this process has lost the lock, or that of the live session: another process has taken them over, or the
+   * database has lost the lock. If the process has renewed its lease before, no other process takes a lock over that is not returned.
+   */
+  async findLost(): Promise<ChatRef[]> {
+    const held = [...this.#held.values()]
+    if (held.length === 0) return []
+    const tokens = new Set(await this.#store.listTokens(this.#lease.worker))
+    return held
+      .filter((lock) => !tokens.has(lock.token) && this.#isHeld(lock))
+      .map(({ chat: { principalId, chatId } }) => ({ principalId, chatId }))
+  }
+
+  /** Whether this process has not released a lock. */
+  #isHeld(lock: HeldLock): boolean {
+    return this.#held.get(toChatKey(lock.chat)) === lock
   }
 
   /** Returns an error if another process has taken over a chat. This is then the cause of `thrown`, whatever ADK reports. */
@@ -144,7 +165,7 @@ export class ChatLocks {
     const { worker, leaseMs } = this.#lease
     if (!(await this.#store.lockChat(chat, { worker, leaseMs, ...lock }))) return undefined
     const key = toChatKey(chat)
-    this.#tokens.set(key, lock.token)
+    this.#held.set(key, { chat, token: lock.token })
     this.#lease.hold(key)
     return lock.token
   }

@@ -299,11 +299,6 @@ export class Ledger {
     if (toolCallIds.length > 0) await this.#store.markReported(chat, toolCallIds)
   }
 
-  /** Whether the store failed when this worker last renewed its lease, or has not answered yet. */
-  get isCutOff(): boolean {
-    return this.#isCutOff
-  }
-
   /** Renews the lease of this worker. Call it several times within `leaseMs`. */
   async heartbeat(): Promise<void> {
     await this.#tick((maxGapMs) => this.#store.heartbeat(this.worker, maxGapMs))

@@ -64,7 +64,7 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   await using second = await LiveClient.join(two.url, chatId)
   await second.status('open')
   await expect.poll(async () => (await atTwo.messages()).map(textOf)).toContain('Half of it.')
-  const [asked] = await atTwo.approvals()
+  const [asked] = await atTwo.approvalsOfChat()
   expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
   // The session was restored, so the model receives the result as text.
   await expect
@@ -82,7 +82,7 @@ async function approveAfterCrash(person: Person, chatId: string): Promise<LiveCl
   await postgresLeaseTimes(database).expire()
   const client = await LiveClient.join(person.url, chatId)
   await client.status('open')
-  const [asked] = await person.approvals()
+  const [asked] = await person.approvalsOfChat()
   expect((await person.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
   return client
 }
@@ -120,13 +120,10 @@ posixTest(
     await first.say('[[say One.]]')
     const [own] = emulator.live.sessions.slice(-1)
     one.child.pause()
-    const pausedAt = performance.now()
     await postgresLeaseTimes(database).expire()
     await using second = await LiveClient.join(two.url, chatId)
     expect(await second.say('[[say Two.]]')).toBe('Two.')
     const frames = own?.received.length
-    // It may miss a suspension of less than a second.
-    await expect.poll(() => performance.now()).toBeGreaterThan(pausedAt + 1_500)
     one.child.resume()
     // It closes its connection by itself, and has sent nothing more to the model.
     await own?.ended

@@ -8,7 +8,6 @@ import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
-import { postgresLeaseTimes } from '../support/lease-times.ts'
 import { readUntil } from '../support/read-feed.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { HEADERS, LIVE_MODEL, LiveClient, ModelSockets, openLivePair } from './support/live-pair.ts'
@@ -48,7 +47,7 @@ test('[LV324] a call that waits for approval moves with its live session, and ru
   await using pair = await openLivePair(database, 'asking-live')
   const first = await pair.join('one')
   await first.say(PAY)
-  const [asked] = await pair.atOne.approvals()
+  const [asked] = await pair.atOne.approvalsOfChat()
   await first[Symbol.asyncDispose]()
   await using second = await pair.join('two')
   await second.status('open')
@@ -70,7 +69,7 @@ test.each([true, false])(
     await using pair = await openLivePair(database, 'parked-live')
     const first = await pair.join('one')
     await first.say(PAY)
-    const [asked] = await pair.atOne.approvals()
+    const [asked] = await pair.atOne.approvalsOfChat()
     // The question parks the call.
     expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
     expect(pair.emulator.live.sessions[0]?.pendingCalls).toEqual([])
@@ -95,7 +94,7 @@ test('[LV491] a call that waits inside agents moves with its live session, and r
   const first = await pair.join('one')
   const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
   await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
-  const [asked] = await pair.atOne.approvals()
+  const [asked] = await pair.atOne.approvalsOfChat()
   expect(asked).toMatchObject({ path: [expect.any(String), 'agency', 'desk'] })
   await first[Symbol.asyncDispose]()
   await using second = await pair.join('two')
@@ -183,7 +182,7 @@ test('[LV324] a decision counts once while the live session moves, wherever it i
   let client = await pair.join('one')
   for (let round = 0; round < 4; round += 1) {
     await client.say(PAY)
-    const [asked] = await pair.atOne.approvals()
+    const [asked] = await pair.atOne.approvalsOfChat()
     const decider = round < 2 ? pair.atOne : pair.atTwo
     await client[Symbol.asyncDispose]()
     const [next, decided] = await Promise.all([
@@ -227,7 +226,7 @@ test('[LV325] [RL320] a decision given at another server reaches the live sessio
   await using watcher = await pair.join('two')
   const feed = await fetch(`${pair.two.url}/chats/${pair.chatId}/events`, { headers: HEADERS })
   await client.say(PAY)
-  const [asked] = await pair.atTwo.approvals()
+  const [asked] = await pair.atTwo.approvalsOfChat()
   const { messageId } = asked ?? {}
   expect((await pair.atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
   await client.hears('All settled.')
@@ -324,25 +323,6 @@ test('[RL870] a browser call that moves to a server whose clock is ahead does no
   await pair[Symbol.asyncDispose]()
 })
 
-test('[LV328] a server that could not reach the database for longer than its lease gives its live session up', async () => {
-  // The leases of other tests do not expire.
-  await using ownDatabase = await createRelayDatabase()
-  await using pair = await openLivePair(ownDatabase, 'away-live')
-  await using first = await pair.join('one')
-  await first.say(PAY)
-  const [own] = pair.emulator.live.sessions
-  {
-    using _ = pair.disconnect()
-    const awayAt = performance.now()
-    await postgresLeaseTimes(ownDatabase).expire()
-    await using second = await pair.join('two')
-    expect(await second.say('[[say Two.]]')).toBe('Two.')
-    // It may miss an outage of less than a second.
-    await expect.poll(() => performance.now()).toBeGreaterThan(awayAt + 1_500)
-  }
-  await own?.ended
-})
-
 test('[LV326] a closing server hands its live sessions over, with the calls that wait', async () => {
   await using pair = await openLivePair(database, 'draining', { tools: [locationTool()] })
   await using first = await pair.join('one')
@@ -352,7 +332,7 @@ test('[LV326] a closing server hands its live sessions over, with the calls that
   expect(pair.model.open).toBe(0)
   await using second = await pair.join('two')
   await second.status('open')
-  const [asked] = await pair.atTwo.approvals()
+  const [asked] = await pair.atTwo.approvalsOfChat()
   await pair.atTwo.decide(asked?.id ?? '', { approved: true })
   await second.hears('All settled.')
   expect(pair.model.handles).toEqual([undefined, expect.any(String)])
@@ -383,7 +363,7 @@ test('[LV320] a live session moves between processes on one SQLite file', async 
   await first[Symbol.asyncDispose]()
   await using second = await LiveClient.join(pair.two.url, 'chat-1')
   await second.status('open')
-  const [asked] = await pair.atOne.approvals()
+  const [asked] = await pair.atOne.approvalsOfChat()
   await pair.atOne.decide(asked?.id ?? '', { approved: true })
   await second.hears('All settled.')
   expect(model.handles).toEqual([undefined, expect.any(String)])

@@ -273,10 +273,15 @@ export class LiveChat {
     const run = this.#run
     const lease = this.#lease
     if (!run || !lease || (await lease.isHeld())) return true
-    if (this.#run === run) this.#detach()
-    await run.abandon()
-    await lease.release()
+    if (this.#run === run) await this.giveUp()
     return false
+  }
+
+  /** Closes the session, because another process has the chat. */
+  async giveUp(): Promise<void> {
+    const { run, lease } = this.#detach()
+    await run?.abandon()
+    await lease?.release()
   }
 
   /** Closes the session, even one that is being started, because the process closes. */

@@ -13,7 +13,7 @@ import type { Backend } from './backend.ts'
 export interface LiveLease {
   /** The session of another process that this one continues, if its state is known. */
   readonly continues: LiveSnapshot | undefined
-  /** Whether no other process has taken the session over, after this one was suspended for longer than its lease. */
+  /** Whether no other process has taken over the session, or the chat while a turn of the session has it. */
   isHeld(): Promise<boolean>
   /** Stores what another process needs to continue the session after a crash of this one. Returns false if the lease is lost. */
   save(snapshot: LiveSnapshot): Promise<boolean>
@@ -151,8 +151,11 @@ class SharedLease implements LiveLease {
     }
   }
 
-  isHeld(): Promise<boolean> {
-    return this.#stores.ledger.locks.stillHoldsLive(this.#session.lock)
+  async isHeld(): Promise<boolean> {
+    const { locks } = this.#stores.ledger
+    const { chat, lock } = this.#session
+    // Another process may have continued the turn without a live session.
+    return (await locks.stillHoldsLive(lock)) && (await locks.stillHolds(chat))
   }
 
   async save(snapshot: LiveSnapshot): Promise<boolean> {

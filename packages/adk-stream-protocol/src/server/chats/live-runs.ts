@@ -15,21 +15,12 @@ interface LiveRunsOptions extends Omit<LiveChatOptions, 'perPrincipal' | 'isClos
   readonly maxPerPrincipal: number
 }
 
-/** A process whose timers are late by this much, or whose store does not answer for this long, may have lost its leases. */
-const SUSPENSION_MS = 500
-const LEASE_CHECK_MS = 500
-
 /** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
 export class LiveRuns {
   readonly #options: LiveChatOptions
   readonly #chats = new Map<string, LiveChat>()
   /** Sessions that are being handed over. */
   readonly #ending = new Set<Promise<void>>()
-  readonly #watchdog: NodeJS.Timeout
-  #checkedAt = performance.now()
-  #wasCutOff = false
-  /** Whether other processes may have taken sessions over since the last check. */
-  #mayHaveLost = false
   #closed = false
 
   constructor({ maxPerPrincipal, ...options }: LiveRunsOptions) {
@@ -39,8 +30,6 @@ export class LiveRuns {
       isClosed: () => this.#closed,
       onUnused: (chat) => this.#forget(chat),
     }
-    this.#watchdog = setInterval(() => this.#checkLeases(), LEASE_CHECK_MS)
-    this.#watchdog.unref()
   }
 
   /** Whether any session is open. */
@@ -159,6 +148,11 @@ export class LiveRuns {
     return this.#find(chat)?.release(need) ?? 'released'
   }
 
+  /** LV328: closes the session of a chat that another process has taken over, or continues without a session. */
+  giveUp(chat: ChatRef): void {
+    this.#find(chat)?.giveUp().catch(this.#options.onError)
+  }
+
   /** Closes the session of a chat, in any process. Its messages stay stored. */
   async leave(chat: ChatRef): Promise<void> {
     if (await this.#find(chat)?.leave()) return
@@ -182,30 +176,11 @@ export class LiveRuns {
   /** Closes all sessions and starts no new ones. Sockets may still be open. */
   async close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#watchdog)
     const chats = [...this.#chats.values()]
     for (const chat of chats) chat.clearTimers()
     await Promise.all(chats.map((chat) => chat.close()))
     await Promise.all(this.#ending)
     this.#chats.clear()
-  }
-
-  /** LV328: a process that was suspended, or could not reach its store, for longer than its lease may have lost its sessions. */
-  #checkLeases(): void {
-    const { backend, onError } = this.#options
-    const now = performance.now()
-    const isLate = now - this.#checkedAt > LEASE_CHECK_MS + SUSPENSION_MS
-    this.#checkedAt = now
-    const isCutOff = backend.opened?.ledger.isCutOff === true
-    this.#mayHaveLost ||= isLate || (isCutOff && this.#wasCutOff)
-    this.#wasCutOff = isCutOff
-    if (!this.#mayHaveLost || isCutOff) return
-    this.#mayHaveLost = false
-    for (const chat of this.#chats.values())
-      void chat.isHeld().catch((error: unknown) => {
-        this.#mayHaveLost = true
-        onError(error)
-      })
   }
 
   #find(chat: ChatRef): LiveChat | undefined {

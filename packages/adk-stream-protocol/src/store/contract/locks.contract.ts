@@ -303,14 +303,17 @@ export function leaseContract(test: ContractTest, open: () => Promise<ApprovalSu
     expect([await lock('w-1'), await lock('w-2'), await lock('w-1')]).toEqual([true, false, true])
     expect(await lock('w-2', { ...chat, chatId: 'other' })).toBe(true)
     await store.unlockChat(chat, 'of w-2')
-    expect(await lock('w-2')).toBe(false)
+    expect([await lock('w-2'), await store.listTokens('w-1')]).toEqual([false, ['of w-1']])
     expect(await store.findLockHolder(chat)).toEqual({
       token: 'of w-1',
       background: false,
       lastSeenAt: NOON,
     })
     await store.unlockChat(chat, 'of w-1')
-    expect(await store.findLockHolder(chat)).toBeUndefined()
+    expect([await store.findLockHolder(chat), await store.listTokens('w-1')]).toEqual([
+      undefined,
+      [],
+    ])
     expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
     await subject.setClock(NOON + 80)
     await store.heartbeat('w-2')

@@ -282,6 +282,11 @@ export class PostgresApprovalStore implements ApprovalStore {
     return held && { token: held.token, background: held.background, lastSeenAt: held.last_seen_at }
   }
 
+  async listTokens(worker: string): Promise<string[]> {
+    const rows = await this.#decisions.query<{ token: string }>(this.#sql.listTokens, [worker])
+    return rows.map(({ token }) => token)
+  }
+
   async listLockedByOthers(filter: LockedChatsFilter): Promise<string[]> {
     const { appName, principalId, worker, leaseMs } = filter
     const values = [appName, principalId, worker, leaseMs]

@@ -130,6 +130,9 @@ function prepareLeases(connection: Connection) {
       SELECT token, background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
       FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
+    listTokens: connection.prepare<{ token: string }>(
+      'SELECT token FROM chat_locks WHERE worker = ?',
+    ),
     listLockedByOthers: connection.prepare<{ chat_id: string }>(`
       SELECT chat_id FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ?1 AND principal_id = ?2 AND worker <> ?3 AND max(locked_at, coalesce(beat_at, 0)) > ?4`),

@@ -306,6 +306,10 @@ export class SqliteApprovalStore implements ApprovalStore {
     return { token: held.token, background: held.background === 1, lastSeenAt: held.sign_at }
   }
 
+  async listTokens(worker: string): Promise<string[]> {
+    return (await this.#statements.listTokens.select(worker)).map(({ token }) => token)
+  }
+
   async listLockedByOthers({
     appName,
     principalId,

@@ -130,6 +130,11 @@ export class Person {
     return (JSON.parse(body) as { approvals: SeenApproval[] }).approvals
   }
 
+  /** The pending approvals of the chat. Other tests on the same database may leave some of theirs. */
+  async approvalsOfChat(): Promise<SeenApproval[]> {
+    return (await this.approvals()).filter(({ chatId }) => chatId === this.chatId)
+  }
+
   /** Returns an approval with its audit record, or undefined if this person may not see one. */
   async approval(
     id: string,

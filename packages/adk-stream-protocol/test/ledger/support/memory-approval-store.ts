@@ -185,6 +185,11 @@ export class MemoryApprovalStore implements ApprovalStore {
     return { token, background, lastSeenAt: this.#lastSign(worker, at) }
   }
 
+  async listTokens(worker: string): Promise<string[]> {
+    const held = [...this.#locks.values()].filter((lock) => lock.worker === worker)
+    return held.map(({ token }) => token)
+  }
+
   async listLockedByOthers(filter: LockedChatsFilter): Promise<string[]> {
     const { appName, principalId, worker, leaseMs } = filter
     const held = [...this.#locks.values()].filter(

@@ -97,6 +97,7 @@ export function watchStore(
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
     findLockHolder: (given) => through(() => store.findLockHolder(given)),
+    listTokens: (worker) => through(() => store.listTokens(worker)),
     listLockedByOthers: (filter) => through(() => store.listLockedByOthers(filter)),
     unlockChat: (...given) => through(() => store.unlockChat(...given)),
     deleteChat: (...given) => through(() => store.deleteChat(...given)),

@@ -1,6 +1,6 @@
 import type { Approval } from '../../../approvals/approval.ts'
 import { BROWSER_TIMED_OUT } from '../../../calls/browser-tool.ts'
-import type { AppChatRef } from '../../../shared/chat-ref.ts'
+import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import {
   type RetentionLimits,
   removeOrphans,
@@ -28,6 +28,8 @@ export interface RecoveryOptions {
   /** Returns approvals whose turns failed in this process because the store did, except those with the given ids. */
   readonly takeStoreFailures: (except: readonly string[]) => Promise<Approval[]>
   readonly turnService: Pick<TurnService, 'resume'>
+  /** Another process may have taken a chat over from this one. */
+  readonly onLost: (chat: ChatRef) => void
   /** Ends the turns of crashed servers. */
   readonly recoverTurns: () => Promise<void>
   /** Whether the sweep must write, to find out whether the store can be written to again. */
@@ -49,6 +51,8 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
     // Renew leases first, because the rest may take long. An idle process writes to the disk only if another one has work.
     await (ledger.busy || mustWrite() ? ledger.heartbeat() : ledger.tickLeases())
     await ledger.locks.releaseLeft()
+    // After the renewal: no other process takes a chat over that this one still has.
+    for (const chat of await ledger.locks.findLost()) options.onLost(chat)
     // While this process closes, other processes handle pending work.
     if (isDraining) {
       await ledger.recordFinished()
