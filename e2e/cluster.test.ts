@@ -129,7 +129,7 @@ describe('the instance with the live socket is killed', () => {
     await vi.waitUntil(
       async () => {
         const { headers } = await fetch(`${cluster.url}/health`)
-        const instance = headers.get('x-demo-instance')
+        const instance = headers.get('x-studio-instance')
         if (instance !== null) running.add(instance)
         return running.size === 2
       },
@@ -205,7 +205,7 @@ async function watchSockets(page: Page) {
   const instances: string[] = []
   const open = new Set<string>()
   session.on('Network.webSocketHandshakeResponseReceived', ({ requestId, response }) => {
-    const instance = response.headers['x-demo-instance']
+    const instance = response.headers['x-studio-instance']
     if (response.status !== 101 || instance === undefined) return
     instances.push(instance)
     open.add(requestId)
@@ -266,7 +266,7 @@ async function openChat(version: '6' | '7', name: string, { isLive = false } = {
 }
 
 function readInstance(response: Awaited<ReturnType<Page['waitForResponse']>>) {
-  const instance = response.headers()['x-demo-instance']
+  const instance = response.headers()['x-studio-instance']
   return { method: response.request().method(), instance }
 }
 

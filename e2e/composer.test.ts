@@ -197,12 +197,11 @@ test.each(isLong ? TEXTS : TEXTS.slice(0, 1))(
   '[DM65] every suggestion does what it says, in %s',
   async (locale, texts, shortRun) => {
     const page = await testDemo.openPage({ locale, permissions: [] })
-    const { starts, suggestions } = texts.shell
+    const { starts, suggestions } = texts.page
     const all = [
-      ...[starts.payment, starts.twoPeople].map(({ title }) => ({
-        name: title,
-        needsPicture: false,
-      })),
+      ...starts
+        .filter(({ text }) => text !== undefined)
+        .map(({ title }) => ({ name: title, needsPicture: false })),
       ...suggestions
         .flatMap((group) => group.suggestions)
         .map(({ text, needsPicture = false }) => ({ name: text, needsPicture })),

@@ -47,7 +47,12 @@ test.each<[Machine, string]>([
 })
 
 test('[AR1145] no npm script sets a variable in a way that only some shells understand', () => {
-  const files = ['package.json', 'apps/demo/package.json', 'docs/package.json']
+  const files = [
+    'package.json',
+    'apps/demo/package.json',
+    'packages/studio/package.json',
+    'docs/package.json',
+  ]
   const scripts = files.flatMap((file) => {
     const text = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
     return Object.values((JSON.parse(text) as { scripts?: Record<string, string> }).scripts ?? {})

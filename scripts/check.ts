@@ -56,6 +56,7 @@ const TASKS: readonly Task[] = [
     builds: true,
     commands: [
       'tsc -b tsconfig.build.json --singleThreaded',
+      'npm run --silent build -w packages/studio',
       `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator ./packages/studio`,
       `publint ${packed}/${LIBRARY} --strict`,
       `publint ${packed}/${EMULATOR} --strict`,
@@ -69,6 +70,7 @@ const TASKS: readonly Task[] = [
   { name: 'page', builds: true, commands: ['npm run --silent build -w apps/demo'] },
   { name: 'types', commands: [`${TSC} -p packages/adk-stream-protocol/tsconfig.server.json`] },
   { name: 'types', commands: [`${TSC} -p apps/demo/tsconfig.page.json`] },
+  { name: 'types', commands: [`${TSC} -p packages/studio/tsconfig.page.json`] },
   { name: 'types', commands: [`${TSC} -p packages/adk-stream-protocol/tsconfig.browser.json`] },
   { name: 'format', commands: ['oxfmt --check'] },
 ]

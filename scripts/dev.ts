@@ -3,7 +3,7 @@ import path from 'node:path'
 
 import { createServer } from 'vite'
 
-import { buildPage } from '../apps/demo/scripts/build-page.ts'
+import { buildDemoPage } from '../apps/demo/scripts/build-page.ts'
 
 /**
  * Runs the demo for development: Vite serves the page and updates it in place, and the server restarts when one of its source files
@@ -12,7 +12,7 @@ import { buildPage } from '../apps/demo/scripts/build-page.ts'
 const DEMO = path.join(import.meta.dirname, '../apps/demo')
 
 // The server refuses to start without a built page, although Vite serves the page here.
-await buildPage()
+await buildDemoPage()
 
 const server = spawn(
   process.execPath,

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 import type { Page } from 'playwright-core'
 
-import { buildPage } from '../apps/demo/scripts/build-page.ts'
+import { buildDemoPage } from '../apps/demo/scripts/build-page.ts'
 import { chatPage } from '../e2e/support/chat-page.ts'
 import { syllables } from '../e2e/support/make-wav.ts'
 import { openWithMicrophone } from '../e2e/support/talk-page.ts'
@@ -68,7 +68,7 @@ const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice(7)
 const isWanted = (part: string): boolean => only === undefined || only === part
 await mkdir(FOLDER, { recursive: true })
-await buildPage()
+await buildDemoPage()
 const testDemo = await openTestDemo({ live: { playback: 'real-time' } })
 for (const [size, options] of Object.entries(SIZES))
   for (const language of ['en', 'ja'] as const)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 import type { BrowserContextOptions, Page } from 'playwright-core'
 
-import { buildPage } from '../apps/demo/scripts/build-page.ts'
+import { buildDemoPage } from '../apps/demo/scripts/build-page.ts'
 import { chatPage } from '../e2e/support/chat-page.ts'
 import { syllables } from '../e2e/support/make-wav.ts'
 import { voiceControls, openWithMicrophone } from '../e2e/support/talk-page.ts'
@@ -17,7 +17,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile:
 const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 20_000 }]
 
 await mkdir(FOLDER, { recursive: true })
-await buildPage()
+await buildDemoPage()
 const testDemo = await openTestDemo()
 
 for (const colorScheme of ['light', 'dark'] as const) {

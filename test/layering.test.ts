@@ -47,8 +47,9 @@ const ANYWHERE: Readonly<Record<string, readonly string[]>> = {
 
 const STYLES = [
   'packages/adk-stream-protocol/src/react/styles.css',
-  ...readdirSync(path.join(ROOT, 'apps/demo/src/page/styles')).map(
-    (file) => `apps/demo/src/page/styles/${file}`,
+  'apps/demo/src/page/demo.css',
+  ...readdirSync(path.join(ROOT, 'packages/studio/src/page/styles')).map(
+    (file) => `packages/studio/src/page/styles/${file}`,
   ),
 ]
 
@@ -254,13 +255,14 @@ const HANDLE_ITS_ABSENCE = new Set([
   'packages/adk-stream-protocol/src/client/voice/audio-devices.ts',
   'packages/adk-stream-protocol/src/react/components/message-content.tsx',
   'packages/adk-stream-protocol/src/react/components/share-approval.tsx',
-  'apps/demo/src/page/conversation/message-actions.tsx',
+  'packages/studio/src/page/conversation/message-actions.tsx',
 ])
 
 test('[AR1143] code for browsers also runs on pages without HTTPS', () => {
   const folders = [
     ...Object.keys(ANYWHERE).map((layer) => path.join(SRC, layer)),
     path.join(ROOT, 'apps/demo/src/page'),
+    path.join(ROOT, 'packages/studio/src/page'),
   ]
   const files = folders.flatMap((folder) => sources(folder).map((file) => path.join(folder, file)))
   const using = files.filter((file) =>

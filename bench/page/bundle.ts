@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-import { PAGE_DIR } from '../../apps/demo/src/server/page.ts'
+import { PAGE_DIR } from '../../apps/demo/src/server/page-dir.ts'
 
 /** Returns the built files of the demo's page, largest first. Files that the document names are marked. */
 export async function readBundle(): Promise<string[][]> {

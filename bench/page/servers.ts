@@ -6,7 +6,7 @@ import { firstOf, type Responder, startEmulator } from 'gemini-emulator'
 import { build } from 'vite'
 
 import { startDemo } from '../../apps/demo/src/server/start-demo.ts'
-import { buildPage } from '../../apps/demo/scripts/build-page.ts'
+import { buildDemoPage } from '../../apps/demo/scripts/build-page.ts'
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts'
 import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
 import { LONG_BLOCKS } from './long-blocks.ts'
@@ -22,7 +22,7 @@ await using emulator = await startEmulator({
 })
 await using demoData = await temporaryDirectory()
 await using peerData = await temporaryDirectory()
-await buildPage()
+await buildDemoPage()
 await build({
   root: fileURLToPath(new URL('../../apps/demo/bench/peer', import.meta.url)),
   configFile: fileURLToPath(new URL('../../apps/demo/vite.config.ts', import.meta.url)),

@@ -4,11 +4,11 @@ import { type BaseTool, LlmAgent } from '@google/adk'
 import { createBridge, signedCookie } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
+import { createPage, SECURITY_HEADERS } from 'adk-stream-protocol-studio'
 import type { Emulator } from 'gemini-emulator'
 
 import { openHttpServer } from '../../apps/demo/src/server/http-server.ts'
 import { openModel } from '../../apps/demo/src/server/model.ts'
-import { createPage, SECURITY_HEADERS } from '../../apps/demo/src/server/page.ts'
 import { readSettings } from '../../apps/demo/src/server/settings.ts'
 
 interface ServeOptions {

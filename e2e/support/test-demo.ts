@@ -10,7 +10,6 @@ import {
 } from 'gemini-emulator'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 
-import type { Mode } from '../../apps/demo/src/page/settings.ts'
 import { demoModel } from '../../apps/demo/src/model/demo-model.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import {
@@ -30,7 +29,7 @@ export interface TestDemoOptions {
 interface OpenPageOptions extends BrowserContextOptions {
   readonly url?: string
   /** The mode that is stored in the browser. Default `sse`. */
-  readonly mode?: Mode
+  readonly mode?: 'sse' | 'live' | 'direct'
   /** Opens the page in a browser of its own with these flags. */
   readonly flags?: readonly string[]
   /** Runs before the page is loaded. */

@@ -103,6 +103,7 @@ test('[DO221] every public name is used in the demo or in the docs', () => {
   const texts = [
     ...readPages().map(({ text }) => text),
     ...readTexts(path.join(ROOT, 'apps/demo/src'), /\.tsx?$/),
+    ...readTexts(path.join(ROOT, 'packages/studio/src'), /\.tsx?$/),
   ]
   const unused = counted.filter(
     ({ module, name }) => !texts.some((text) => uses(text, module, name)),

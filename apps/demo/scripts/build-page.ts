@@ -1,69 +1,21 @@
-import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+
+import { buildPage, type PageBuild } from '../../../packages/studio/scripts/build-page.ts'
 
 const DEMO = fileURLToPath(new URL('..', import.meta.url))
-const LIBRARY = '../../packages/adk-stream-protocol/src'
 
-/** The sources of the page: its own, and those of the library that run in a browser. */
-export const PAGE_SOURCES = [
+/** The sources of the plug-in: the demo's page, and the modules of the demo that it imports. */
+export const PLUGIN_SOURCES = [
   'src/page',
   'src/demo-info.ts',
   'src/format-money.ts',
   'src/model/reading/places.ts',
-  'public',
-  'index.html',
-  'vite.config.ts',
-  ...['protocol', 'client', 'react', 'shared'].map((part) => join(LIBRARY, part)),
-  // The versions of all packages.
-  '../../package-lock.json',
 ].map((source) => join(DEMO, source))
 
-/** The hash of the sources that the page was built from. A build that fails or is stopped leaves none. */
-const BUILT_FROM = join(DEMO, 'dist/.sources')
-
-/** Builds the page unless it was built from the same sources. `onStart` is called before a build, which takes seconds. */
-export async function buildPage({ onStart }: { onStart?: () => void } = {}): Promise<void> {
-  const sources = await hashFiles(PAGE_SOURCES)
-  if ((await readFile(BUILT_FROM, 'utf8').catch(() => '')) === sources) return
-
-  onStart?.()
-  // In a process of its own: under a test's NODE_ENV, React would be built for development.
-  const vite = createRequire(import.meta.url).resolve('vite/package.json')
-  await promisify(execFile)(
-    process.execPath,
-    [join(vite, '../bin/vite.js'), 'build', '--logLevel', 'warn'],
-    { cwd: DEMO, env: { ...process.env, NODE_ENV: 'production' } },
-  )
-  await writeFile(BUILT_FROM, sources)
+/** Builds the page of the studio with the demo's plug-in, unless it was built from the same sources. */
+export function buildDemoPage({ onStart }: Pick<PageBuild, 'onStart'> = {}): Promise<void> {
+  return buildPage({ folder: DEMO, outDir: join(DEMO, 'dist'), sources: PLUGIN_SOURCES, onStart })
 }
 
-/** Returns a hash of the files and folders: of their names and of what they contain. */
-export async function hashFiles(paths: readonly string[]): Promise<string> {
-  const files = (await Promise.all(paths.map(listFiles))).flat()
-  const contents = await Promise.all(files.map((file) => readFile(file)))
-  const hash = createHash('sha256')
-  for (const [index, file] of files.entries())
-    hash.update(JSON.stringify([file, contents[index]?.length])).update(contents[index] ?? '')
-  return hash.digest('hex')
-}
-
-async function listFiles(path: string): Promise<string[]> {
-  const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(
-    (cause: NodeJS.ErrnoException) => {
-      if (cause.code === 'ENOTDIR') return undefined
-      throw cause
-    },
-  )
-  if (entries === undefined) return [path]
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .toSorted()
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildPage()
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildDemoPage()

@@ -1,7 +1,7 @@
+import { StudioInfo } from 'adk-stream-protocol-studio'
 import { beforeAll, expect, test } from 'vitest'
 
 import { builtPage } from '../../../test/support/built-page.ts'
-import { DemoInfo } from '../src/demo-info.ts'
 import { findLocalUrl } from '../src/server/calendar/calendar-service.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
@@ -40,5 +40,5 @@ test('[DM521] a page at another address has no calendar, and says at which addre
 })
 
 async function isCalendarOffered(url: string): Promise<boolean> {
-  return DemoInfo.parse(await (await fetch(`${url}/demo`)).json()).signIn
+  return StudioInfo.parse(await (await fetch(`${url}/studio`)).json()).signIn
 }

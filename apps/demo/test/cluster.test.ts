@@ -50,7 +50,7 @@ test('[DM201] if an instance is killed, the other one responds, and the first is
   await expect
     .poll(() => changes.filter((change) => change.startsWith('Instance A runs')).length)
     .toBe(2)
-  const instances = [await browser.get('/demo'), await browser.get('/demo')]
+  const instances = [await browser.get('/studio'), await browser.get('/studio')]
   expect(new Set(instances.map(({ instance }) => instance))).toEqual(new Set(['A', 'B']))
 })
 
@@ -72,7 +72,7 @@ async function openBrowser() {
     return {
       status: response.status,
       body: await response.text(),
-      instance: response.headers.get('x-demo-instance'),
+      instance: response.headers.get('x-studio-instance'),
     }
   }
   const post = (path: string, body: unknown): Promise<Reply> =>

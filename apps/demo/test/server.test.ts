@@ -8,15 +8,17 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
 import type { Authenticate } from 'adk-stream-protocol/server'
+import { StudioInfo } from 'adk-stream-protocol-studio'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { oneOf } from '../../../test/support/long-run.ts'
 import { posixTest } from '../../../test/support/posix-test.ts'
-import { DemoInfo } from '../src/demo-info.ts'
+import { ApproverInfo } from '../src/demo-info.ts'
 import { choosingRoles, createApprovers } from '../src/server/roles.ts'
 import { type Demo, startDemo } from '../src/server/start-demo.ts'
-import { buildPage, hashFiles, PAGE_SOURCES } from '../scripts/build-page.ts'
+import { buildDemoPage, PLUGIN_SOURCES } from '../scripts/build-page.ts'
+import { hashFiles, PAGE_SOURCES } from '../../../packages/studio/scripts/build-page.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
 import {
   type TemporaryDirectory,
@@ -82,7 +84,7 @@ test.each([
   '/icon-that-is-not-there.svg',
   '/health',
   '/stream',
-  '/demo',
+  '/studio',
   '/direct',
   '/chats/none/messages',
   '//',
@@ -117,7 +119,7 @@ test.each([
 })
 
 test('[DM391] a page whose sources have not changed is not built again', async () => {
-  await buildPage({ onStart: () => expect.unreachable('The page was built again.') })
+  await buildDemoPage({ onStart: () => expect.unreachable('The page was built again.') })
 })
 
 test.each<[string, (folder: string) => Promise<unknown>]>([
@@ -147,8 +149,11 @@ test.each<[string, (folder: string) => Promise<unknown>]>([
 })
 
 test('[DM391] the hash includes every file that the page imports', async () => {
-  const demo = fileURLToPath(new URL('..', import.meta.url))
-  const own = PAGE_SOURCES.filter((source) => source.startsWith(join(demo, 'src')))
+  const root = fileURLToPath(new URL('../../..', import.meta.url))
+  const folders = ['apps/demo/src', 'packages/studio/src'].map((folder) => join(root, folder))
+  const own = [...PLUGIN_SOURCES, ...PAGE_SOURCES].filter((source) =>
+    folders.some((folder) => source.startsWith(folder)),
+  )
   const files = (
     await Promise.all(
       own.map(async (source) =>
@@ -334,15 +339,15 @@ test('[DM16] a browser gets its cookie with the page, so that its concurrent req
   expect(again.map(({ headers }) => headers.get('set-cookie'))).toEqual([null, null, null])
 })
 
-test('[DM18] `GET /demo` describes the demo to the page', async () => {
+test('[DM18] `GET /studio` describes the demo to the page', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
-  const response = await fetch(`${demo.url}/demo`)
+  const response = await fetch(`${demo.url}/studio`)
   expect(response.headers.get('set-cookie')).toContain('HttpOnly')
-  expect(DemoInfo.parse(await response.json())).toMatchObject({
+  expect(StudioInfo.parse(await response.json())).toMatchObject({
     modes: ['sse', 'live', 'direct'],
     emulated: true,
-    approver: { is: false, address: '/?as=approver' },
+    plugin: { approver: { is: false, address: '/?as=approver' } },
   })
 })
 
@@ -443,8 +448,8 @@ test('[DM19] the code from the terminal makes a browser an approver, and is remo
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const browser = await openPage(demo.url + APPROVER)
   const isApprover = async () => {
-    const response = await fetch(`${demo.url}/demo`, { headers: browser })
-    return DemoInfo.parse(await response.json()).approver.is
+    const { is } = await readApprover(demo.url, browser)
+    return is
   }
   const follow = async (url: string) => {
     const { status, headers } = await fetch(url, { headers: browser, redirect: 'manual' })
@@ -474,7 +479,7 @@ test('[DM140] a page at another host name is rejected, and gets no cookie', asyn
         .on('error', reject)
         .end()
     })
-  for (const path of ['/', '/demo', '/direct', '/chats', '/health', '/assets/none.js']) {
+  for (const path of ['/', '/studio', '/direct', '/chats', '/health', '/assets/none.js']) {
     const refused = await get(path, 'evil.example')
     expect([path, refused.statusCode]).toEqual([path, 403])
     expect(refused.headers['set-cookie']).toBeUndefined()
@@ -498,12 +503,16 @@ test.each([
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, ...env })
   const url = demo.url.replace('0.0.0.0', '127.0.0.1')
   const headers = await openPage(`${url}${APPROVER}&code=ABCDE-23456`)
-  const info = DemoInfo.parse(await (await fetch(`${url}/demo`, { headers })).json())
-  expect(info.approver).toEqual({ is: false })
+  expect(await readApprover(url, headers)).toEqual({ is: false })
   expect(demo.summary.join()).not.toContain('Approver')
 })
 
 const APPROVER = '/?as=approver'
+
+async function readApprover(url: string, headers: Record<string, string>): Promise<ApproverInfo> {
+  const response = await fetch(`${url}/studio`, { headers })
+  return ApproverInfo.parse(StudioInfo.parse(await response.json()).plugin['approver'])
+}
 
 /** Opens the page in a browser. Returns the headers that the browser sends from then on. */
 async function openPage(url: string, headers: Record<string, string> = {}) {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 import { ja } from '../src/page/i18n/ja.ts'
 import { sampleWeather } from '../src/agent/weather/weather.ts'
-import { renderCall } from '../src/page/conversation/weather-card.tsx'
+import { renderCall } from '../src/page/weather-card.tsx'
 
 const REPORT = {
   temperature: 18,

@@ -1,7 +1,8 @@
 import { request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-import { INSTANCE_HEADER } from '../demo-info.ts'
+import { INSTANCE_HEADER } from 'adk-stream-protocol-studio'
+
 import type { Instance } from './instances.ts'
 
 export interface RoundRobinProxy {

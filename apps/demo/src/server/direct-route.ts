@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { type Authenticate, type Principal, ProtocolError } from 'adk-stream-protocol/server'
+import { readJsonBody, toAuthenticateRequest } from 'adk-stream-protocol-studio'
 import {
   APICallError,
   convertToModelMessages,
@@ -17,7 +18,6 @@ import { z } from 'zod'
 import { INSTRUCTION, canThink } from '../agent/demo-agent.ts'
 import type { Wallets } from '../agent/wallet/wallets.ts'
 import type { Weather } from '../agent/weather/weather.ts'
-import { readJsonBody, toAuthenticateRequest } from './http-server.ts'
 import { createDirectTools } from './direct-tools.ts'
 
 export interface DirectOptions {

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type AuthenticateRequest, ProtocolError } from 'adk-stream-protocol/server'
 
 import { DemoError } from './demo-error.ts'
 
@@ -63,42 +62,4 @@ async function drain(server: Server, drainMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), drainMs)
   await closed
   clearTimeout(deadline)
-}
-
-const MAX_BODY_BYTES = 8 * 1_048_576
-
-/** Converts the parts of a request that `authenticate` needs. */
-export function toAuthenticateRequest(request: IncomingMessage): AuthenticateRequest {
-  const { method = 'GET', url = '/' } = request
-  const headers = new Headers()
-  for (const name of ['cookie', 'x-api-key', 'accept-language']) {
-    const value = request.headers[name]
-    if (typeof value === 'string') headers.set(name, value)
-  }
-  const base = 'http://localhost'
-  return { method, headers, url: URL.canParse(url, base) ? new URL(url, base) : new URL(base) }
-}
-
-/** Reads a JSON body of limited size. Rejects requests of other origins. */
-export async function readJsonBody(request: IncomingMessage): Promise<string> {
-  const { origin, host, 'content-type': type = '' } = request.headers
-  if (origin !== undefined && !isOwn(origin, host)) throw new ProtocolError('forbidden-origin')
-  if (!/^application\/json\s*(?:;|$)/i.test(type)) {
-    throw new ProtocolError('unsupported-media-type')
-  }
-  const pieces: Buffer[] = []
-  let bytes = 0
-  // `destroyOnReturn` would close the connection before the error response is sent.
-  for await (const piece of request.iterator({ destroyOnReturn: false })) {
-    // Without an encoding, Node returns buffers.
-    const buffer = piece as Buffer
-    bytes += buffer.length
-    if (bytes > MAX_BODY_BYTES) throw new ProtocolError('too-large')
-    pieces.push(buffer)
-  }
-  return Buffer.concat(pieces).toString('utf8')
-}
-
-function isOwn(origin: string, host: string | undefined): boolean {
-  return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()
 }

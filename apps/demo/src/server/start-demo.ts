@@ -10,7 +10,7 @@ import {
   createBridge,
   signedCookie,
 } from 'adk-stream-protocol/server'
-import { toUpgradeListener } from 'adk-stream-protocol/use/node'
+import type { StudioListeners } from 'adk-stream-protocol-studio'
 
 import { createDemoAgent } from '../agent/demo-agent.ts'
 import { createOpenWeather } from '../agent/weather/open-weather.ts'
@@ -21,7 +21,7 @@ import {
   createCalendarService,
   findLocalUrl,
 } from './calendar/calendar-service.ts'
-import { describeDemo, createListener, type NodeListeners } from './listener.ts'
+import { createListener } from './listener.ts'
 import { type DemoData, openData } from './data.ts'
 import { createDirectRoute } from './direct-route.ts'
 import { DemoError } from './demo-error.ts'
@@ -30,7 +30,7 @@ import { createLanguages, type Languages } from './languages.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
 import { type DemoModel, openModel } from './model.ts'
 import { findNetworkUrl } from './network-url.ts'
-import { PAGE_DIR } from './page.ts'
+import { PAGE_DIR } from './page-dir.ts'
 import {
   APPROVER_ADDRESS,
   choosingRoles,
@@ -108,7 +108,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     : sampleWeather
   const onError = options.onError ?? ignore
   // The bridge needs the URL of the server, which has its port only when it listens.
-  let listeners: NodeListeners | undefined
+  let listeners: StudioListeners | undefined
   const server = await openHttpServer({
     ...settings,
     listener: (request, response) => listeners?.request(request, response),
@@ -145,18 +145,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     secret: () => store.secret('direct-approvals'),
     onError,
   })
-  listeners = {
-    request: createListener({
-      bridge,
-      authenticate,
-      direct,
-      calendar,
-      describe: describeDemo(settings, networkUrl),
-      instance: settings.instance,
-      allowedHosts: settings.allowedHosts,
-    }),
-    upgrade: toUpgradeListener(bridge),
-  }
+  listeners = createListener({ settings, bridge, authenticate, direct, calendar, networkUrl })
   const urls = [baseUrl ?? server.url, networkUrl].filter((url) => url !== undefined)
   return { url: server.url, urls, model: model.label, bridge }
 }

@@ -1,35 +1,16 @@
-import type { Labels } from './labels.ts'
+import { AudioLines, CircleCheck, Users } from 'lucide-react'
 
-export const en: Labels = {
-  title: 'ADK Stream Protocol',
-  tagline: 'What would you like to do?',
-  intro: 'Approve what an agent does: exactly once, from anywhere, even while you talk.',
-  newChat: 'New chat',
-  skipToInput: 'Skip to the message input',
-  placeholder: 'Ask something…',
-  reload: 'Reload the page',
-  latest: 'Go to the latest message',
-  loading: 'Loading the chat…',
-  unreadableTitle: 'The chat could not be loaded',
-  unreadableText: 'Check your network and try again.',
-  missingTitle: 'Chat not found',
-  missingText: 'It was deleted, or it belongs to another browser.',
-  suggestionsLabel: 'Suggestions',
-  calls: {
-    language: 'en',
-    descriptions: {
-      payment: (money, recipient) => `Send ${money} to ${recipient}`,
-      paid: (money, recipient) => `Sent ${money} to ${recipient}`,
-      notPaid: (money, recipient) => `Not sent: ${money} to ${recipient}`,
-      location: 'Share your location with the assistant',
-      located: 'Shared your location with the assistant',
-      notLocated: 'Location not shared',
-      trip: (place, nights, price) => `Book ${nights} nights in ${place} for ${price}`,
-      tripBooked: (place, nights, price) => `Booked ${nights} nights in ${place} for ${price}`,
-      notes: (count) => (count === 1 ? 'Delete 1 note' : `Delete ${count} notes`),
-      notesDeleted: (count) => (count === 1 ? 'Deleted 1 note' : `Deleted ${count} notes`),
-    },
-    names: {
+import type { DemoLabels } from './labels.ts'
+
+export const en: DemoLabels = {
+  page: {
+    tagline: 'What would you like to do?',
+    intro: 'Approve what an agent does: exactly once, from anywhere, even while you talk.',
+    emulated:
+      'Demo model: replies are scripted for these examples. Set GOOGLE_API_KEY to use Gemini.',
+    emulatedVoice:
+      'The built-in emulator does not understand speech. It plays a demo conversation, whatever you say.',
+    toolNames: {
       assistant: 'Assistant',
       get_weather: 'Weather',
       process_payment: 'Payment',
@@ -60,170 +41,25 @@ export const en: Labels = {
       nights: 'Nights',
       price: 'Price',
     },
-  },
-  weather: {
-    degrees: (value) => `${value} °C`,
-    feelsLike: (value) => `Feels like ${value} °C`,
-    humidity: (value) => `Humidity ${value}%`,
-    wind: (value) => `Wind ${value} m/s`,
-    sample: 'Sample data',
-    // In English, the report has them.
-    conditions: {},
-  },
-  shell: {
-    close: 'Close',
-    cancel: 'Cancel',
-    chats: {
-      label: 'Chats',
-      show: 'Show chats',
-      hide: 'Hide chats',
-      search: 'Search chats',
-      none: 'Your chats appear here.',
-      noneFound: 'No matching chats.',
-      today: 'Today',
-      earlier: 'Earlier',
-      running: 'Reply in progress',
-      pending: (count) => (count === 1 ? '1 pending approval' : `${count} pending approvals`),
-      options: (title) => `Options for “${title}”`,
-      rename: 'Rename',
-      newName: 'New name',
-      delete: 'Delete',
-      deleteTitle: 'Delete this chat?',
-      deleteText: (title) => `“${title}” and all its messages will be deleted permanently.`,
-      problems: {
-        list: 'The chats could not be loaded.',
-        rename: 'The chat could not be renamed.',
-        delete: 'The chat could not be deleted.',
-      },
-      untitled: 'Untitled chat',
-    },
-    mode: {
-      label: 'Mode',
-      names: { sse: 'Chat', live: 'Talk', direct: 'Gemini direct' },
-      connection: 'Connection',
-      connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini direct' },
-      explanations: {
-        sse: 'Write to the agent and read its replies.',
-        live: 'Speak or write to the same agent over a WebSocket. You can interrupt it.',
-        direct: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
-      },
-    },
-    instance: {
-      name: (name) => `Instance ${name}`,
-      explanation: 'The server instance that sent the last response',
-    },
-    inspector: {
-      title: 'Inspector',
-      show: 'Show inspector',
-      hide: 'Hide inspector',
-      messages: 'Messages as JSON',
-    },
-    settings: {
-      title: 'Settings',
-      language: 'Language',
-      theme: 'Theme',
-      themes: { system: 'System', light: 'Light', dark: 'Dark' },
-      notifications: 'Notifications',
-      notificationsOff: 'Off',
-      notificationsOn: 'When this page is hidden',
-      notificationsBlocked: 'Allow notifications for this page in the browser settings.',
-      music: 'Music',
-      musicOff: 'Off',
-      shortcuts: 'Keyboard shortcuts',
-      signIns: 'Signed in',
-      signedInAs: (service, account) => `${service} as ${account}`,
-      signOut: (service) => `Sign out of ${service}`,
-      signedOut: (service) => `Signed out of ${service}. The access is revoked.`,
-      notRevoked: (service) => `Signed out. ${service} did not confirm that the access is revoked.`,
-      notSignedOut: 'The sign-out did not succeed. Try again.',
-    },
-    shortcuts: {
-      title: 'Keyboard shortcuts',
-      names: {
-        newChat: 'New chat',
-        composer: 'Write a message',
-        chats: 'Show or hide chats',
-        inbox: 'Show pending approvals',
-        nextApproval: 'Go to the next approval',
-        inspector: 'Show or hide inspector',
-        inspect: 'Show this message or card in the inspector',
-        help: 'Show keyboard shortcuts',
-        send: 'Send the message',
-        newLine: 'New line',
-        close: 'Close dialog or menu',
-      },
-    },
-    composer: {
-      attach: 'Add pictures',
-      pictures: 'Pictures to send',
-      remove: (name) => `Remove ${name}`,
-      drop: 'Drop pictures here',
-      problems: {
-        type: (name) => `${name} is not a PNG, JPEG, WebP or GIF picture.`,
-        size: (name, max) => `${name} is larger than ${max} MB. Choose a smaller picture.`,
-        total: (name) => `${name} makes this message too large. Send it in the next one.`,
-        count: (max) => `A message can have up to ${max} pictures.`,
-        unreadable: (name) => `${name} could not be read.`,
-      },
-    },
-    actions: {
-      copy: 'Copy',
-      copied: 'Copied',
-      failed: 'The browser blocked copying',
-      edit: 'Edit and send again',
-      editLabel: 'Edit the message',
-      editHint: 'Replaces this message and everything after it.',
-      editLocked:
-        'An approved call has run since this message, so it cannot be replaced. Your text moves to the message input.',
-      cancel: 'Cancel',
-      resend: 'Send again',
-    },
-    voice: {
-      needsLive: 'Talk',
-      backToChat: 'Back to chat without voice',
-      captions: 'Captions',
-      microphone: 'Microphone',
-      emulated:
-        'The built-in emulator does not understand speech. It plays a demo conversation, whatever you say.',
-    },
-    model: {
-      label: 'Model',
-      emulated:
-        'Demo model: replies are scripted for these examples. Set GOOGLE_API_KEY to use Gemini.',
-    },
-    approver: {
-      is: 'This browser is the second approver of large payments.',
-      how: 'Large payments need a second approver. To try this, open the following address in another browser or a private window, and enter the code from the terminal:',
-      title: 'Second approver',
-      code: 'Code from the terminal',
-      enter: 'Become second approver',
-      wrong: 'This is not the code that the server printed at startup.',
-    },
-    approvalsPage: {
-      title: 'Approvals',
-      back: 'Back to the chat',
-      linkTitle: 'Your approval is needed',
-      open: 'All approvals and history',
-      openChat: (title) => `Open chat “${title}”`,
-      keys: 'J and K move between approvals, Enter opens one, Escape closes it.',
-    },
-    starts: {
-      payment: {
+    starts: [
+      {
+        icon: CircleCheck,
         title: 'Approve a payment',
         explanation: 'The call waits for you, then runs exactly once.',
         text: 'Send $50 to Alice',
       },
-      twoPeople: {
+      {
+        icon: Users,
         title: 'Two approvers',
         explanation: 'Over $500, a second person approves: on a phone, by QR code.',
         text: 'Send $600 to Alice',
       },
-      talk: {
+      {
+        icon: AudioLines,
         title: 'Talk and approve',
         explanation: 'Speak with the assistant and decide while you talk.',
       },
-    },
-    moreSuggestions: 'More examples',
+    ],
     suggestions: [
       {
         title: 'Approvals and questions',
@@ -267,8 +103,45 @@ export const en: Labels = {
       },
     ],
   },
+  descriptions: {
+    payment: (money, recipient) => `Send ${money} to ${recipient}`,
+    paid: (money, recipient) => `Sent ${money} to ${recipient}`,
+    notPaid: (money, recipient) => `Not sent: ${money} to ${recipient}`,
+    location: 'Share your location with the assistant',
+    located: 'Shared your location with the assistant',
+    notLocated: 'Location not shared',
+    trip: (place, nights, price) => `Book ${nights} nights in ${place} for ${price}`,
+    tripBooked: (place, nights, price) => `Booked ${nights} nights in ${place} for ${price}`,
+    notes: (count) => (count === 1 ? 'Delete 1 note' : `Delete ${count} notes`),
+    notesDeleted: (count) => (count === 1 ? 'Deleted 1 note' : `Deleted ${count} notes`),
+  },
+  weather: {
+    degrees: (value) => `${value} °C`,
+    feelsLike: (value) => `Feels like ${value} °C`,
+    humidity: (value) => `Humidity ${value}%`,
+    wind: (value) => `Wind ${value} m/s`,
+    sample: 'Sample data',
+    // In English, the report has them.
+    conditions: {},
+  },
   music: {
+    label: 'Music',
+    off: 'Off',
     track: (track) => `Track ${track}`,
     mute: (track) => `Mute track ${track}`,
+  },
+  direct: {
+    name: 'Gemini direct',
+    connection: 'Gemini direct',
+    explanation: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
+  },
+  approver: {
+    cancel: 'Cancel',
+    is: 'This browser is the second approver of large payments.',
+    how: 'Large payments need a second approver. To try this, open the following address in another browser or a private window, and enter the code from the terminal:',
+    title: 'Second approver',
+    code: 'Code from the terminal',
+    enter: 'Become second approver',
+    wrong: 'This is not the code that the server printed at startup.',
   },
 }

@@ -1,35 +1,15 @@
-import type { Labels } from './labels.ts'
+import { AudioLines, CircleCheck, Users } from 'lucide-react'
 
-export const ja: Labels = {
-  title: 'ADK Stream Protocol',
-  tagline: '何をお手伝いしましょうか？',
-  intro: 'エージェントの操作を承認できます。どこからでも、話しながらでも、実行は一度だけです。',
-  newChat: '新しいチャット',
-  skipToInput: 'メッセージ入力欄へ移動',
-  placeholder: 'メッセージを入力…',
-  reload: 'ページを再読み込み',
-  latest: '最新のメッセージへ移動',
-  loading: 'チャットを読み込んでいます…',
-  unreadableTitle: 'チャットを読み込めませんでした',
-  unreadableText: 'ネットワークを確認して、もう一度お試しください。',
-  missingTitle: 'このチャットは見つかりません',
-  missingText: '削除されたか、別のブラウザーで作成されたチャットです。',
-  suggestionsLabel: '入力例',
-  calls: {
-    language: 'ja',
-    descriptions: {
-      payment: (money, recipient) => `${withHonorific(recipient)}に${money}を送金`,
-      paid: (money, recipient) => `${withHonorific(recipient)}に${money}を送金しました`,
-      notPaid: (money, recipient) => `未送金：${withHonorific(recipient)}に${money}`,
-      location: '現在地をアシスタントと共有',
-      located: '現在地をアシスタントと共有しました',
-      notLocated: '現在地は共有していません',
-      trip: (place, nights, price) => `${place}${nights}泊を${price}で予約`,
-      tripBooked: (place, nights, price) => `${place}${nights}泊を${price}で予約しました`,
-      notes: (count) => `メモを${count}件削除`,
-      notesDeleted: (count) => `メモを${count}件削除しました`,
-    },
-    names: {
+import type { DemoLabels } from './labels.ts'
+
+export const ja: DemoLabels = {
+  page: {
+    tagline: '何をお手伝いしましょうか？',
+    intro: 'エージェントの操作を承認できます。どこからでも、話しながらでも、実行は一度だけです。',
+    emulated:
+      'デモ用モデル：入力例に対する回答が用意されています。Gemini を使うには GOOGLE_API_KEY を設定してください。',
+    emulatedVoice: '内蔵エミュレーターは音声を認識しません。何を話しても、デモの会話を再生します。',
+    toolNames: {
       assistant: 'アシスタント',
       get_weather: '天気',
       process_payment: '送金',
@@ -60,188 +40,26 @@ export const ja: Labels = {
       nights: '泊数',
       price: '料金',
     },
-  },
-  weather: {
-    degrees: (value) => `${value}℃`,
-    feelsLike: (value) => `体感${value}℃`,
-    humidity: (value) => `湿度${value}%`,
-    wind: (value) => `風速${value}m/s`,
-    sample: 'サンプルデータ',
-    conditions: {
-      sunny: '晴れ',
-      clear: '晴れ',
-      'partly cloudy': '晴れ時々曇り',
-      cloudy: '曇り',
-      clouds: '曇り',
-      rainy: '雨',
-      rain: '雨',
-      drizzle: '霧雨',
-      foggy: '霧',
-      fog: '霧',
-      mist: '霧',
-      haze: 'もや',
-      windy: '強風',
-      snow: '雪',
-      thunderstorm: '雷雨',
-    },
-  },
-  shell: {
-    close: '閉じる',
-    cancel: 'キャンセル',
-    chats: {
-      label: 'チャット一覧',
-      show: 'チャット一覧を表示',
-      hide: 'チャット一覧を隠す',
-      search: 'チャットを検索',
-      none: 'チャットはここに表示されます。',
-      noneFound: '該当するチャットはありません。',
-      today: '今日',
-      earlier: '以前',
-      running: '回答を作成中',
-      pending: (count) => `承認待ち${count}件`,
-      options: (title) => `「${title}」のメニュー`,
-      rename: '名前を変更',
-      newName: '新しい名前',
-      delete: '削除',
-      deleteTitle: 'このチャットを削除しますか？',
-      deleteText: (title) => `「${title}」とすべてのメッセージが完全に削除されます。`,
-      problems: {
-        list: 'チャット一覧を読み込めませんでした。',
-        rename: '名前を変更できませんでした。',
-        delete: 'チャットを削除できませんでした。',
-      },
-      untitled: '無題のチャット',
-    },
-    mode: {
-      label: 'モード',
-      names: { sse: 'チャット', live: '音声', direct: 'Gemini（直接）' },
-      connection: '接続方式',
-      connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini（直接）' },
-      explanations: {
-        sse: 'エージェントと文字で会話します。',
-        live: '同じエージェントと音声や文字で会話できます（WebSocket）。割り込みも可能です。',
-        direct:
-          'エージェントを介さず、AI SDK だけで Gemini に接続します（比較用、保存されません）。',
-      },
-    },
-    instance: {
-      name: (name) => `インスタンス ${name}`,
-      explanation: '最後に応答したサーバーインスタンス',
-    },
-    inspector: {
-      title: 'インスペクター',
-      show: 'インスペクターを表示',
-      hide: 'インスペクターを隠す',
-      messages: 'メッセージ（JSON）',
-    },
-    settings: {
-      title: '設定',
-      language: '言語',
-      theme: 'テーマ',
-      themes: { system: 'システム', light: 'ライト', dark: 'ダーク' },
-      notifications: '通知',
-      notificationsOff: 'オフ',
-      notificationsOn: 'ページが非表示のとき',
-      notificationsBlocked: 'ブラウザーの設定で、このページの通知を許可してください。',
-      music: '音楽',
-      musicOff: 'オフ',
-      shortcuts: 'キーボードショートカット',
-      signIns: 'サインイン中のサービス',
-      signedInAs: (service, account) => `${service}（${account}）`,
-      signOut: (service) => `${service}からサインアウト`,
-      signedOut: (service) => `${service}からサインアウトし、アクセス権を取り消しました。`,
-      notRevoked: (service) =>
-        `サインアウトしました。${service}でのアクセス権の取り消しは確認できませんでした。`,
-      notSignedOut: 'サインアウトできませんでした。もう一度お試しください。',
-    },
-    shortcuts: {
-      title: 'キーボードショートカット',
-      names: {
-        newChat: '新しいチャット',
-        composer: 'メッセージを入力',
-        chats: 'チャット一覧の表示・非表示',
-        inbox: '承認待ちを表示',
-        nextApproval: '次の承認待ちへ移動',
-        inspector: 'インスペクターの表示・非表示',
-        inspect: 'このメッセージやカードをインスペクターで表示',
-        help: 'ショートカット一覧を表示',
-        send: 'メッセージを送信',
-        newLine: '改行',
-        close: 'ダイアログやメニューを閉じる',
-      },
-    },
-    composer: {
-      attach: '画像を追加',
-      pictures: '送信する画像',
-      remove: (name) => `${name} を削除`,
-      drop: 'ここに画像をドロップ',
-      problems: {
-        type: (name) => `${name} は PNG、JPEG、WebP、GIF の画像ではありません。`,
-        size: (name, max) => `${name} は ${max} MB を超えています。小さい画像を選んでください。`,
-        total: (name) =>
-          `${name} を追加すると、一度に送れるサイズを超えます。次のメッセージで送信してください。`,
-        count: (max) => `一度に送れる画像は${max}枚までです。`,
-        unreadable: (name) => `${name} を読み込めませんでした。`,
-      },
-    },
-    actions: {
-      copy: 'コピー',
-      copied: 'コピーしました',
-      failed: 'コピーがブラウザーに許可されませんでした',
-      edit: '編集して再送信',
-      editLabel: 'メッセージを編集',
-      editHint: 'このメッセージ以降のやり取りが置き換えられます。',
-      editLocked:
-        'このメッセージのあとに承認済みの操作が実行されたため、置き換えられません。入力した文章は入力欄に移ります。',
-      cancel: 'キャンセル',
-      resend: '再送信',
-    },
-    voice: {
-      needsLive: '音声で話す',
-      backToChat: '音声を終えてチャットに戻る',
-      captions: '字幕',
-      microphone: 'マイク',
-      emulated: '内蔵エミュレーターは音声を認識しません。何を話しても、デモの会話を再生します。',
-    },
-    model: {
-      label: 'モデル',
-      emulated:
-        'デモ用モデル：入力例に対する回答が用意されています。Gemini を使うには GOOGLE_API_KEY を設定してください。',
-    },
-    approver: {
-      is: 'このブラウザーは高額送金の二人目の承認者です。',
-      how: '高額送金には二人目の承認者が必要です。試すには、別のブラウザーかプライベートウィンドウで次のアドレスを開き、ターミナルに表示されたコードを入力してください：',
-      title: '二人目の承認者',
-      code: 'ターミナルに表示されたコード',
-      enter: '二人目の承認者になる',
-      wrong: 'サーバーの起動時に表示されたコードと一致しません。',
-    },
-    approvalsPage: {
-      title: '承認',
-      back: 'チャットに戻る',
-      linkTitle: '承認のお願い',
-      open: 'すべての承認と履歴',
-      openChat: (title) => `チャット「${title}」を開く`,
-      keys: 'J と K で移動、Enter で開き、Esc で閉じます。',
-    },
-    starts: {
-      payment: {
+    starts: [
+      {
+        icon: CircleCheck,
         title: '送金を承認する',
         explanation: '承認を待ってから、一度だけ実行されます。',
         text: '花子さんに50ドル送金してください',
       },
-      twoPeople: {
+      {
+        icon: Users,
         title: '二人で承認する',
         explanation:
           '500ドルを超える送金は二人目が承認します。QRコードでスマートフォンからも承認できます。',
         text: '花子さんに600ドル送金してください',
       },
-      talk: {
+      {
+        icon: AudioLines,
         title: '話しながら承認する',
         explanation: 'アシスタントと音声で会話しながら承認できます。',
       },
-    },
-    moreSuggestions: 'ほかの例',
+    ],
     suggestions: [
       {
         title: '承認と質問',
@@ -285,11 +103,66 @@ export const ja: Labels = {
       },
     ],
   },
+  descriptions: {
+    payment: (money, recipient) => `${withHonorific(recipient)}に${money}を送金`,
+    paid: (money, recipient) => `${withHonorific(recipient)}に${money}を送金しました`,
+    notPaid: (money, recipient) => `未送金：${withHonorific(recipient)}に${money}`,
+    location: '現在地をアシスタントと共有',
+    located: '現在地をアシスタントと共有しました',
+    notLocated: '現在地は共有していません',
+    trip: (place, nights, price) => `${place}${nights}泊を${price}で予約`,
+    tripBooked: (place, nights, price) => `${place}${nights}泊を${price}で予約しました`,
+    notes: (count) => `メモを${count}件削除`,
+    notesDeleted: (count) => `メモを${count}件削除しました`,
+  },
+  weather: {
+    degrees: (value) => `${value}℃`,
+    feelsLike: (value) => `体感${value}℃`,
+    humidity: (value) => `湿度${value}%`,
+    wind: (value) => `風速${value}m/s`,
+    sample: 'サンプルデータ',
+    conditions: {
+      sunny: '晴れ',
+      clear: '晴れ',
+      'partly cloudy': '晴れ時々曇り',
+      cloudy: '曇り',
+      clouds: '曇り',
+      rainy: '雨',
+      rain: '雨',
+      drizzle: '霧雨',
+      foggy: '霧',
+      fog: '霧',
+      mist: '霧',
+      haze: 'もや',
+      windy: '強風',
+      snow: '雪',
+      thunderstorm: '雷雨',
+    },
+  },
   music: {
+    label: '音楽',
+    off: 'オフ',
     track: (track) => `トラック${track}`,
     mute: (track) => `トラック${track}をミュート`,
   },
-} /** Adds さん to a name, unless it has a title or is not written in Japanese. */
+  direct: {
+    name: 'Gemini（直接）',
+    connection: 'Gemini（直接）',
+    explanation:
+      'エージェントを介さず、AI SDK だけで Gemini に接続します（比較用、保存されません）。',
+  },
+  approver: {
+    cancel: 'キャンセル',
+    is: 'このブラウザーは高額送金の二人目の承認者です。',
+    how: '高額送金には二人目の承認者が必要です。試すには、別のブラウザーかプライベートウィンドウで次のアドレスを開き、ターミナルに表示されたコードを入力してください：',
+    title: '二人目の承認者',
+    code: 'ターミナルに表示されたコード',
+    enter: '二人目の承認者になる',
+    wrong: 'サーバーの起動時に表示されたコードと一致しません。',
+  },
+}
+
+/** Adds さん to a name, unless it has a title or is not written in Japanese. */
 function withHonorific(name: string): string {
   const isJapanese = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]$/u.test(name)
   return isJapanese && !/(?:さん|様|さま|君|くん|ちゃん|氏|先生)$/u.test(name)

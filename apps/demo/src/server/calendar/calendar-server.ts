@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Configuration, Provider } from 'oidc-provider'
 
@@ -28,13 +29,14 @@ export function createCalendarServer({ issuer, client }: CalendarServerOptions):
       Object.assign(request, { originalUrl: request.url, url: request.url?.slice(path.length) })
       const route = `${request.method} ${request.url?.split('?', 1)[0]}`
       if (route === 'GET /events') return sendEvents(provider, request, response)
+      if (route === 'GET /sign-in.css') return sendStyles(response)
       if (route.startsWith('GET /interaction/')) {
         await provider.interactionDetails(request, response)
         response.writeHead(200, {
           'content-type': 'text/html; charset=utf-8',
           'cache-control': 'no-store',
         })
-        response.end(renderSignIn(language))
+        response.end(renderSignIn(language, `${path}/sign-in.css`))
       } else if (route.startsWith('POST /interaction/')) {
         const account = new URLSearchParams(await readBody(request)).get('account')
         const result = isAccount(account)
@@ -57,6 +59,11 @@ async function sendEvents(
   response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json; charset=utf-8' })
   const language = headers['accept-language'] === 'ja' ? 'ja' : 'en'
   response.end(JSON.stringify(isKnown ? listEvents(accountId, language) : { error: 'sign in' }))
+}
+
+async function sendStyles(response: ServerResponse): Promise<void> {
+  const styles = await readFile(new URL('sign-in.css', import.meta.url))
+  response.writeHead(200, { 'content-type': 'text/css; charset=utf-8' }).end(styles)
 }
 
 function configure(issuer: string, client: CalendarServerOptions['client']): Configuration {
@@ -132,13 +139,13 @@ function quietly<Result>(create: () => Result): Result {
 }
 
 /** Returns the page on which a person chooses an account of the demo's calendar. It has no scripts. */
-function renderSignIn(language: Language): string {
+function renderSignIn(language: Language, styles: string): string {
   const { title, what, access, as, cancel } = TEXTS[language]
   const buttons = ACCOUNTS.map(
     (account) =>
       `<button name="account" value="${account}">${as(NAMES[account][language])}<small>${account}@example.com</small></button>`,
   )
-  return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${title}</title><link rel="stylesheet" href="/sign-in.css"></head><body><main><h1>${title}</h1><p>${what}</p><p>${access}</p><form method="post">${buttons.join('')}<button name="account" value="" class="quiet">${cancel}</button></form></main></body></html>`
+  return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${title}</title><link rel="stylesheet" href="${styles}"></head><body><main><h1>${title}</h1><p>${what}</p><p>${access}</p><form method="post">${buttons.join('')}<button name="account" value="" class="quiet">${cancel}</button></form></main></body></html>`
 }
 
 const TEXTS = {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 import { type Authenticate, ProtocolError, type SignInOptions } from 'adk-stream-protocol/server'
+import { toAuthenticateRequest } from 'adk-stream-protocol-studio'
 
 import type { Languages } from '../languages.ts'
-import { toAuthenticateRequest } from '../http-server.ts'
 import type { Settings } from '../settings.ts'
 import type { CalendarServer } from './calendar-server.ts'
 import type { Language } from '../../demo-info.ts'

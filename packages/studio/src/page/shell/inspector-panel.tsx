@@ -1,0 +1,79 @@
+import { useConnection } from 'adk-stream-protocol/react'
+import { X } from 'lucide-react'
+import { lazy, Suspense } from 'react'
+
+import { IconButton } from '../icon-button.tsx'
+import { useStudio } from '../wire/studio-info.ts'
+import { api, log, recorder, useTransport } from '../wire/wire.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { storesChats, useMode } from '../settings.ts'
+import { useModeTexts } from './mode-switch.tsx'
+import { isReplying } from '../inspector/inspection.ts'
+import { useValue } from '../observable-value.ts'
+
+interface InspectorPanelProps {
+  readonly chatId: string
+  readonly onReplay: (recording: string) => void
+  readonly onClose: () => void
+}
+
+const NO_PRICES = {}
+
+// Loaded when the inspector is opened.
+const Inspector = lazy(async () => {
+  const loaded = await import('../inspector/inspector.tsx')
+  return { default: loaded.Inspector }
+})
+
+/** The inspector and its header. */
+export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProps) {
+  const { inspector } = useLabels().shell
+  return (
+    <>
+      <header className="panel-header">
+        <h2>{inspector.title}</h2>
+        <IconButton icon={X} label={inspector.hide} onClick={onClose} />
+      </header>
+      <div className="panel-body inspector-body">
+        <Facts chatId={chatId} />
+        <Suspense>
+          <LiveInspector chatId={chatId} onReplay={onReplay} />
+        </Suspense>
+      </div>
+    </>
+  )
+}
+
+/** The chat and the connection, in one line. */
+function Facts({ chatId }: { readonly chatId: string }) {
+  const { inspector } = useLabels().shell
+  const [mode] = useMode()
+  const { connection, explanation } = useModeTexts()(mode)
+  return (
+    <p className="facts">
+      <span title={explanation}>{connection}</span>
+      <code title={chatId}>{chatId}</code>
+      {storesChats(mode) && (
+        <a
+          href={`/chats/${encodeURIComponent(chatId)}/messages`}
+          target="_blank"
+          rel="noopener noreferrer"
+        >
+          {inspector.messages}
+        </a>
+      )}
+    </p>
+  )
+}
+
+/** The traffic and the record of the open chat. */
+function LiveInspector({ chatId, onReplay }: Pick<InspectorPanelProps, 'chatId' | 'onReplay'>) {
+  const [mode] = useMode()
+  const busy = useValue(isReplying)
+  const connection = useConnection(useTransport(mode))
+  const stored = storesChats(mode) ? chatId : undefined
+  const prices = useStudio()?.prices ?? NO_PRICES
+  return (
+    <Inspector {...{ log, recorder, api, busy, connection, prices, onReplay }} chatId={stored} />
+  )
+}

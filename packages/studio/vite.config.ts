@@ -1,0 +1,5 @@
+import { defineConfig } from 'vite'
+
+import { createPageConfig } from './page-config.ts'
+
+export default defineConfig(createPageConfig({ outDir: 'dist/page' }))
