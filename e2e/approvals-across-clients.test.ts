@@ -129,7 +129,7 @@ describe.each(testModes('live'))('%s', (mode) => {
     await page.goBack()
     await waitForOutcome(card('Alice'))
     expect(page.url()).toBe(address)
-    await page.getByText('I sent $50.00 to Alice').waitFor()
+    await page.getByRole('log').getByText('I sent $50.00 to Alice').waitFor()
     expect(await account.history(id)).toEqual(RAN_ONCE)
     expect(results()).toHaveLength(1)
     await takeScreenshot(page, `inbox-decided-${mode}`)

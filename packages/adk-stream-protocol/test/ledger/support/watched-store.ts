@@ -36,9 +36,12 @@ export function watchStore(
   simulation: Surroundings,
 ): ApprovalStore {
   const { history } = simulation
-  const note = (approval: Approval): void => {
+  /** Records commits with the clocks as they are now: a store performs its statements later, in the order of the calls. */
+  const createRecorder = () => {
     const { now: at, latest, leaseNow: leaseAt } = simulation
-    history.commits.push({ at, latest, leaseAt, by, approval })
+    return (approval: Approval): void => {
+      history.commits.push({ at, latest, leaseAt, by, approval })
+    }
   }
   const through = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     await simulation.pass('store')
@@ -58,9 +61,10 @@ export function watchStore(
     now: () => through(() => store.now()),
     insert: (approval, entry, quota) =>
       written(async () => {
+        const record = createRecorder()
         const result = await store.insert(approval, entry, quota)
         if (result === 'inserted') {
-          note(approval)
+          record(approval)
           history.pendings.push(countPending(history, approval))
         }
         return result
@@ -69,14 +73,16 @@ export function watchStore(
     findByCall: (...given) => through(() => store.findByCall(...given)),
     replace: (transition) =>
       written(async () => {
+        const record = createRecorder()
         const isStored = await store.replace(transition)
-        if (isStored) note(transition.next)
+        if (isStored) record(transition.next)
         return isStored
       }),
     replaceAll: (transitions) =>
       written(async () => {
+        const record = createRecorder()
         const isStored = await store.replaceAll(transitions)
-        if (isStored) for (const { next } of transitions) note(next)
+        if (isStored) for (const { next } of transitions) record(next)
         return isStored
       }),
     list: (filter) => through(() => store.list(filter)),
@@ -87,12 +93,9 @@ export function watchStore(
     lastSeq: () => store.lastSeq(),
     heartbeat: (worker) =>
       through(async () => {
+        const { leaseNow: leaseAt } = simulation
         await store.heartbeat(worker)
-        history.signs.push({
-          worker,
-          leaseAt: simulation.leaseNow,
-          commits: history.commits.length,
-        })
+        history.signs.push({ worker, leaseAt, commits: history.commits.length })
       }),
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
