@@ -190,6 +190,50 @@ test('[TU871] a reload shows the error of a reply that could not be stored at fi
   expect((await person.say('[[say Again.]]')).chunks.at(-1)).toMatchObject({ type: 'finish' })
 })
 
+test.for([
+  { when: 'at its end', failures: 1 },
+  { when: 'when the store works again', failures: 2 },
+])(
+  '[TU1340] the error of a message that could not be stored is not stored as that of the reply before it, $when',
+  async ({ failures }) => {
+    await using folder = await makeFolder()
+    await using store = await openSqliteStore({ path: folder.database })
+    const { sessions } = store
+    let left = 0
+    let reads = 0
+    const failSometimes = (): void => {
+      if (left-- > 0) throw new StoreError('unavailable', 'The database is not available.')
+    }
+    const appendEvent = sessions.appendEvent.bind(sessions)
+    sessions.appendEvent = async (request) => {
+      failSometimes()
+      return appendEvent(request)
+    }
+    const getSession = sessions.getSession.bind(sessions)
+    sessions.getSession = async (request) => {
+      failSometimes()
+      reads += 1
+      return getSession(request)
+    }
+    await using server = await openPaymentServer({
+      store,
+      effects: folder.effects,
+      limits: { sweepMs: 20 },
+    })
+    const person = new Person(server.url)
+    await person.say('[[say Hello.]]')
+    left = failures
+    const before = reads
+    expect((await person.say('[[say Lost.]]')).chunks.at(-1)).toMatchObject({ type: 'error' })
+    await expect.poll(() => reads).toBeGreaterThan(before)
+    // This turn starts when the server has repaired the conversation.
+    await person.say('[[say Again.]]')
+    const replies = (await person.messages()).filter(({ role }) => role === 'assistant')
+    expect(replies.map(textOf)).toEqual(['Hello.', 'Again.'])
+    for (const { metadata } of replies) expect(metadata).not.toHaveProperty('error')
+  },
+)
+
 test('[TU881] a reload shows why a reply ended whose call could not be stored', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })

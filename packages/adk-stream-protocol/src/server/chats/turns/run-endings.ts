@@ -244,6 +244,8 @@ export class RunEndings {
     const { state, unstored } = outcome
     const { error } = state
     if (!error || !isStoreFailure(error.code)) return
+    // If the person's message is not stored either, the error would be read as that of the message before.
+    if (!findTurn(session.events, unstored.messageId)) return
     // TU1065: another server may have streamed the reply as complete.
     if (hasStoredReply(session, outcome)) return
     const event = createFailureEvent(unstored.messageId, unstored.author, error)
