@@ -384,7 +384,8 @@ export class LiveMessages {
       return
     if (!turnTaking.isReplyExpected(message)) message.pause()
     else if (this.#isBlocked(message)) {
-      this.#idleTimer = setTimeout(() => message.pause(), IDLE_MS)
+      // A call that has started meanwhile closes the stream when it waits or ends.
+      this.#idleTimer = setTimeout(() => message.isWorking || message.pause(), IDLE_MS)
     }
   }
 
