@@ -123,6 +123,7 @@ const REQUESTED = record(0, {
   deadline: 1e9,
 })
 const APPROVED = record(1, { type: 'approved', by: 'hanako', step: 0 })
+const DENIED = record(1, { type: 'denied', by: 'hanako', step: 0 })
 const STARTED = record(2, { type: 'started', worker: 'one', args: { amount: 1 } })
 const SUCCEEDED = record(3, { type: 'succeeded', output: {} })
 const LOST = record(3, { type: 'lost', worker: 'one', becomes: 'unknown' })
@@ -185,6 +186,14 @@ function browserHistory(
     decisions: [],
     ...stored(messages),
   }
+}
+
+/** A history in which the reply after a denied call is stored without the call. */
+const DENIED_AND_MISSING: Partial<ChaosHistory> = {
+  audit: [REQUESTED, DENIED],
+  decisions: [{ approvalId: 'a', approved: false, result: 'accepted' }],
+  effects: [],
+  ...stored(messagesWith('One.Two.', { toolCallId: 'other' })),
 }
 
 const KILL = { kind: 'kill', from: 2_000, to: 2_100 } as const
@@ -254,6 +263,15 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
   ],
   ['a result that the page did not give', browserHistory([]), /the result is of no run: run-1/],
   ['nothing in a browser tool that ran once', browserHistory([{}]), undefined],
+  ['a denied call that is missing', DENIED_AND_MISSING, /denied is shown as undefined/],
+  [
+    'nothing, if the person tried again and the reply with the denied call was replaced',
+    {
+      ...DENIED_AND_MISSING,
+      turns: wellHistory().turns.map((turn) => ({ ...turn, isRetried: true })),
+    },
+    undefined,
+  ],
   ['a server that crashed', { problems: ['server-1 ended by itself: 1'] }, /by itself/],
 ]
 

@@ -100,10 +100,16 @@ function checkApproval(
   // The page may have failed to run a browser tool.
   const isFailedPage =
     isBrowserKind(toolName) && end === 'succeeded' && parts[0]?.state === 'output-error'
-  if (decided.length === 1 && !isFailedPage)
+  const isReplaced = !reply && end === 'denied' && isRetried(history, chatId)
+  if (decided.length === 1 && !isFailedPage && !isReplaced)
     must(isShown(parts[0], end), `${end} is shown as ${parts[0]?.state}`)
   must(isKnownTool(toolName), `unknown tool ${toolName}`)
   return found
+}
+
+/** Whether the person tried to send a message of a chat again. */
+function isRetried({ turns }: ChaosHistory, chatId: string): boolean {
+  return turns.some((turn) => turn.chatId === chatId && turn.isRetried === true)
 }
 
 function isKnownTool(name: string): boolean {

@@ -94,6 +94,8 @@ export interface RecordedTurn {
   stops: boolean
   /** The text of a spoken message, and when the person had said it. */
   readonly spoken?: { readonly text: string; until: number }
+  /** Whether the person tried again after an error. The reply may then be replaced, with calls that had no effect. */
+  isRetried?: boolean
   /** Whether the model may say anything: it heard audio, even silence, while the turn waited for a decision. */
   hasFreeText?: boolean
   /** Whether the person had a fault of the network or closed a tab meanwhile. */

@@ -274,7 +274,9 @@ export class PagePerson {
       history.decisions.push({ approvalId, ...decision, result: isWrong ? 'refused' : 'unknown' })
       tab.decide(approvalId, decision, random.pick(['api', 'chat']))
     }
-    if (tab.hasFailed && !tab.isBusy && random.chance(0.2)) tab.recover()
+    if (!tab.hasFailed || tab.isBusy || !random.chance(0.2)) return
+    turn.isRetried = true
+    tab.recover()
   }
 
   /** Some people give a reason, edit the arguments, or make a mistake in them. */
