@@ -311,20 +311,31 @@ async function expireBrowserCall(live: LiveSession, call: OpenCall): Promise<voi
   live.calls.apply(call, { type: 'output-received', output })
 }
 
-/** Ends a call whose work failed. Settles it, unless another process has taken the session over. */
+/** Ends a call whose work failed. Settles it, unless another process has taken the session over, or a sweep continues the call. */
 async function recover(live: LiveSession, call: OpenCall): Promise<void> {
   clearTimeout(call.timer)
+  const ids = [call.id, ...call.inside]
   try {
-    if (await live.ledger.locks.stillHolds(live.chat)) return await settleFailed(live, call)
-    live.calls.remove(call)
-    live.onLost()
+    if (!(await live.ledger.locks.stillHolds(live.chat))) {
+      live.calls.remove(call)
+      return live.onLost()
+    }
+    // LV1340: the person has approved it, and it has not started.
+    const isLeft = (await isAnyApproved(live, ids)) && live.onLeft(ids, call.loss)
+    if (!isLeft) return await settleFailed(live, call)
   } catch (error) {
     live.onError(error)
-    live.onLeft([call.id, ...call.inside], error)
-    if (live.calls.isClosed) return
-    if (!call.state.isCancelled) sendResult(live, call, wasAsked(call) ? UNCERTAIN : BROKEN)
-    live.calls.remove(call)
+    live.onLeft(ids, error)
   }
+  if (live.calls.isClosed) return
+  if (!call.state.isCancelled) sendResult(live, call, wasAsked(call) ? UNCERTAIN : BROKEN)
+  live.calls.remove(call)
+}
+
+/** Whether any of these calls is approved and has not started. */
+async function isAnyApproved({ chat, ledger }: LiveSession, ids: readonly string[]) {
+  const approvals = await Promise.all(ids.map((id) => ledger.findByCall(chat, id)))
+  return approvals.some((approval) => approval?.state.name === 'approved')
 }
 
 /** Settles a call whose work failed: with the outcome in the ledger if there is one, else as not executable. */

@@ -343,6 +343,7 @@ export class LiveCalls {
     void this.#track(() =>
       work().catch((error: unknown) => {
         this.#live.onError(error)
+        call.loss = error
         return this.#isClosed || !this.#open.has(call.id)
           ? undefined
           : this.advance(call, { type: 'failed' })

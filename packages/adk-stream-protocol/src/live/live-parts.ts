@@ -59,8 +59,8 @@ export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'o
   readonly openTurn: (chat: AppChatRef, messageId: string, stream: TurnStream) => Promise<Turn>
   /** Called when a result was stored in a message that is not streamed any more. */
   readonly onLateResult: (chat: AppChatRef, messageId: string) => void
-  /** An error has ended the work on these calls here, before the conversation had their results. */
-  readonly onLeft: (chat: AppChatRef, toolCallIds: readonly string[], error: unknown) => void
+  /** An error has ended the work on these calls here, before the conversation had their results. Returns whether a sweep continues them. */
+  readonly onLeft: (chat: AppChatRef, toolCallIds: readonly string[], error: unknown) => boolean
 }
 
 export interface LiveConversationOptions {

@@ -49,8 +49,8 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   hidesError: boolean
   /** Whether it runs, and waits for the answer of a person to go on. */
   asksDuringRun: boolean
-  /** Why the agent that the call runs cannot continue here. */
-  loss?: Error | undefined
+  /** Why the call, or the agent that it runs, cannot continue here. */
+  loss?: unknown
   /** Aborted when nothing waits for the call any more. Ends its questions. */
   readonly unwanted: AbortController
 }
@@ -85,8 +85,8 @@ export interface LiveCallsOptions {
   }
   /** Another process has settled a call of this run and continues the conversation. */
   readonly onLost: () => void
-  /** An error has ended the work on these calls here, before the conversation had their results. */
-  readonly onLeft: (toolCallIds: readonly string[], error: unknown) => void
+  /** An error has ended the work on these calls here, before the conversation had their results. Returns whether a sweep continues them. */
+  readonly onLeft: (toolCallIds: readonly string[], error: unknown) => boolean
   readonly onStateChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
 }

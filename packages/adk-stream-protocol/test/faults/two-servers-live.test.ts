@@ -5,6 +5,7 @@ import { whole } from '../live/support/live-test-bridge.ts'
 import { beginToSpeak } from '../live/support/voice.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
@@ -185,6 +186,28 @@ test('[LV100] a call whose process does not respond runs once where it is decide
   expect(await whole(client, 'r2')).toBe('And on.')
   expect(toolParts((await pair.atOne.messages())[1])).toMatchObject([{ state: 'output-available' }])
   expect(pair.effects()).toHaveLength(1)
+})
+
+test('[LV1340] an approved call of a live session that cannot start because the store fails is not cancelled, and runs once', async () => {
+  await using pair = await openPair(LIVE)
+  await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say(PAY)
+  await whole(client)
+  const [asked] = await pair.atTwo.approvals()
+  const replace = pair.ofFirst.replace.bind(pair.ofFirst)
+  let claims = 0
+  pair.ofFirst.replace = async (transition) => {
+    if (transition.entry.event.type === 'started') claims += 1
+    if (claims === 1) throw new StoreError('unavailable', 'The database is not available.')
+    return replace(transition)
+  }
+  expect((await pair.atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  const readCall = async () => toolParts((await pair.atTwo.messages())[1])[0]
+  await expect.poll(readCall).toMatchObject({ state: 'output-available' })
+  expect([claims, pair.effects().length]).toEqual([2, 1])
+  client.say('[[say And on.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('And on.')
 })
 
 test('[LV100] a call whose live conversation has ended runs where it is decided', async () => {

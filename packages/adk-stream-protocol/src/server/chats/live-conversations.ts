@@ -50,8 +50,8 @@ interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'> {
   readonly services: AgentServices
   /** Called when a result was stored in a message that is not streamed any more. */
   readonly onLateResults: (turn: TurnInfo) => void
-  /** An error has ended the work on a call of a live session, before the conversation had its result. */
-  readonly onLeft: (call: DecidedCallRef, error: unknown) => void
+  /** An error has ended the work on a call of a live session, before the conversation had its result. Returns whether a sweep continues it. */
+  readonly onLeft: (call: DecidedCallRef, error: unknown) => boolean
   readonly onError: (error: unknown) => void
 }
 
@@ -110,9 +110,8 @@ export function createConversationStarter(
       cancelRemoteTasks: (chat, calls) => host.cancelRemoteTasks(chat, calls),
       openTurn: ({ principalId, chatId }, messageId, stream) =>
         turnService.streamLive({ principalId, chatId }, messageId, { ...stream, graceMs }),
-      onLeft: (chat, toolCallIds, error) => {
-        for (const toolCallId of toolCallIds) options.onLeft({ chat, toolCallId }, error)
-      },
+      onLeft: (chat, toolCallIds, error) =>
+        toolCallIds.map((toolCallId) => options.onLeft({ chat, toolCallId }, error)).some(Boolean),
       onLateResult: ({ principalId, chatId }, messageId) =>
         options.onLateResults({ principalId, chatId, messageId }),
       onError,

@@ -153,9 +153,11 @@ export class DecidedTurns {
       .catch(() => undefined)
   }
 
-  /** LV881: lets a sweep continue a call of a live session, if the error that ended the work on it is one of the store. */
-  noteFailure(call: DecidedCallRef, error: unknown): void {
-    if (isStoreFailure(readError(error).code)) this.#addStoreFailure(call)
+  /** LV881: lets a sweep continue a call of a live session, if the error that ended the work on it is one of the store. Returns whether it is. */
+  noteFailure(call: DecidedCallRef, error: unknown): boolean {
+    const isOfStore = isStoreFailure(readError(error).code)
+    if (isOfStore) this.#addStoreFailure(call)
+    return isOfStore
   }
 
   /** Returns whether a turn failed because the store did. A sweep then resumes it. */
