@@ -77,6 +77,8 @@ export interface TurnJob {
 export class TurnRegistry {
   readonly #options: TurnRegistryOptions
   readonly #running = new Map<string, Turn>()
+  /** Whether a turn could be prepared. */
+  readonly #prepared = new WeakMap<Turn, Promise<boolean>>()
   /** The turns that have got the chat lock. */
   readonly #locked = new WeakSet<Turn>()
   readonly #perPrincipal: Quota
@@ -163,7 +165,15 @@ export class TurnRegistry {
       this.#options.onChange(chat)
     }
     try {
-      const unlock = await this.#prepare(chat, turn, job)
+      const prepared = this.#prepare(chat, turn, job)
+      this.#prepared.set(
+        turn,
+        prepared.then(
+          () => true,
+          () => false,
+        ),
+      )
+      const unlock = await prepared
       this.#options.onChange(chat)
       // Not awaited: callers await `turn.settled`.
       void runAndUnlock(turn, job, unlock).finally(free)
@@ -241,8 +251,11 @@ export class TurnRegistry {
     const { repliesTo, waitForRunning = false, findReply } = job
     const turn = this.#running.get(key)
     if (!turn) return
-    if (repliesTo && isDeepStrictEqual(repliesTo, turn.repliesTo))
+    if (repliesTo && isDeepStrictEqual(repliesTo, turn.repliesTo)) {
+      // TU1341: a turn that cannot be prepared has no reply. This request then starts another one.
+      if ((await this.#prepared.get(turn)) === false) return turn.settled
       throw new RepeatedMessageError(turn.messageId)
+    }
     // AP507: the person writes something else instead of an answer.
     if (turn.asking !== undefined && !waitForRunning) {
       turn.stop()

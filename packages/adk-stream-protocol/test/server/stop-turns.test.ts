@@ -5,6 +5,7 @@ import { TurnsElsewhere } from '../../src/server/chats/turns/turns-elsewhere.ts'
 import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { TurnRegistry } from '../../src/turns/turn-registry.ts'
+import type { Turn } from '../../src/turns/turn.ts'
 
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
 
@@ -59,6 +60,19 @@ test('[TU798] a stop does not stop the turn that waits for the one that it stops
   const next = turns.start(CHAT, 'message-2', { waitForRunning: true, run: async () => undefined })
   await turns.stop(CHAT)
   expect((await next).signal.aborted).toBe(false)
+})
+
+test('[TU1341] a message that is sent again before its turn could be prepared starts another turn if the first one fails', async () => {
+  const turns = openRegistry()
+  const stored = defer()
+  const repliesTo = { id: 'message-1', content: 'Hello.' }
+  const run = async ({ log }: Turn): Promise<void> => log.end()
+  const prepare = (): Promise<void> => stored.promise
+  const first = turns.start(CHAT, 'reply-1', { repliesTo, prepare, run })
+  const second = turns.start(CHAT, 'reply-2', { repliesTo, run })
+  stored.reject(new Error('The database is not available.'))
+  await expect(first).rejects.toThrow('The database is not available.')
+  expect((await second).messageId).toBe('reply-2')
 })
 
 function ignore(): void {}
