@@ -7,8 +7,8 @@ import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
 import { toStorable } from '../approvals/digest.ts'
 import { readReportedFailure } from '../protocol/message.ts'
-import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
-import { writeNotes } from './history/event-notes.ts'
+import type { DecidedNote, RepliedNote } from './events/event-notes.ts'
+import { writeNotes } from './events/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
 /** The response to a call that was stopped. A stopped stream ends its calls with the same text. */

@@ -1,5 +1,6 @@
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Approval, ApprovalStateName, QuestionKind } from './approval.ts'
+import type { Approval, ApprovalStateName } from './approval.ts'
+import type { QuestionKind } from '../protocol/question-terms.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
 import type { Decider } from './deciders.ts'
 import type { Transition } from './next-approval.ts'

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
-import type { SignInTerms } from '../protocol/sign-in-terms.ts'
+import type { QuestionTerms } from '../protocol/question-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { ShownReply } from '../protocol/message.ts'
 
@@ -37,18 +37,11 @@ export interface Approval {
   readonly version: number
 }
 
-/** What a person is asked for by an entry of the ledger that is not an approval. */
-export type QuestionKind = 'input' | 'sign-in' | 'elicitation'
-export const QUESTION_KINDS: readonly QuestionKind[] = ['input', 'sign-in', 'elicitation']
-
-/** The terms of an approval, as the policy set them when the call was made. */
-export interface ApprovalTerms {
-  /** What the person is asked for. Absent for an approval. The answer to a question is the `payload` of its decision. */
-  readonly kind?: QuestionKind
-  /** The JSON Schema of the answer to a question, as `readAnswerSchema` returns it. Absent if any answer is valid. */
-  readonly schema?: Readonly<Record<string, unknown>>
-  /** The sign-in that the call needs, if that is the question. */
-  readonly signIn?: SignInTerms
+/**
+ * The terms of an approval, as the policy set them when the call was made, or what a question asks for. The answer to a question is the
+ * `payload` of its decision.
+ */
+export interface ApprovalTerms extends QuestionTerms {
   /** Set if only the server answers the question, when it has what the question asks for. A person can only decline it. */
   readonly answeredBy?: 'server'
   readonly hint?: string

@@ -4,16 +4,17 @@ import type { Content } from '@google/genai'
 import { z } from 'zod'
 
 import { markFailed, PENDING, PENDING_INSIDE, toStoredResponse } from '../agent/call-responses.ts'
-import type { AskedNote, EventNotes, PausedNote } from '../agent/history/event-notes.ts'
-import { writeNotes } from '../agent/history/event-notes.ts'
+import type { AskedNote, EventNotes, PausedNote } from '../agent/events/event-notes.ts'
+import { writeNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { createFailureEvent } from '../agent/history/interrupted-turn.ts'
+import { createFailureEvent } from '../agent/translate/model-outcome.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
 import { assessRisk } from '../approvals/risk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
+import { pickQuestion } from '../protocol/question-terms.ts'
 import { offerOf } from './browser-tool.ts'
 import type { RunState } from './run-state.ts'
 import type { PreviewResult } from '../approvals/policy-previews.ts'
@@ -21,7 +22,7 @@ import type { PreviewResult } from '../approvals/policy-previews.ts'
 /** Returns what a client needs to know about an approval request. */
 export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote {
   const { id: approvalId, toolCallId, deadline, terms } = approval
-  const { hint, title, icon, payload, kind, schema, signIn, chain, path } = terms
+  const { hint, title, icon, payload, chain, path } = terms
   return {
     approvalId,
     toolCallId,
@@ -32,9 +33,7 @@ export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote 
     ...assessRisk(approval, made.state === 'made' ? made.preview : undefined),
     ...(icon !== undefined && { icon }),
     ...(payload !== undefined && { payload }),
-    ...(kind && { kind }),
-    ...(schema && { schema: { ...schema } }),
-    ...(signIn && { signIn: { ...signIn, scopes: [...signIn.scopes] } }),
+    ...pickQuestion(terms),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
     ...(path && { path: [...path] }),

@@ -31,7 +31,7 @@ import {
   toStoredResponse,
 } from '../agent/call-responses.ts'
 import { isAgentWaiting } from '../agent/history/find-steps.ts'
-import { restoreCallNames } from '../agent/history/input-calls.ts'
+import { restoreCallNames } from '../agent/events/input-calls.ts'
 import { asksForApproval, findPausedNote } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { isModelOutput } from '../agent/tool-call.ts'

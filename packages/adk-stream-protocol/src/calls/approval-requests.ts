@@ -10,9 +10,9 @@ import {
 import type { FunctionCall, Part } from '@google/genai'
 
 import { PENDING_INSIDE, toApprovedNote } from '../agent/call-responses.ts'
-import type { AskedNote, PausedNote } from '../agent/history/event-notes.ts'
-import { writeNotes, readNotes } from '../agent/history/event-notes.ts'
-import { isInterrupt } from '../agent/history/input-calls.ts'
+import type { AskedNote, PausedNote } from '../agent/events/event-notes.ts'
+import { writeNotes, readNotes } from '../agent/events/event-notes.ts'
+import { isInterrupt } from '../agent/events/input-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf, findCall } from '../agent/tool-call.ts'
 import type { Approval, ApprovalTerms } from '../approvals/approval.ts'

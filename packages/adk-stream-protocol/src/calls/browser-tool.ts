@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { TypedTool } from '../protocol/typed-tool.ts'
 import { toResponse } from '../agent/call-responses.ts'
-import type { EventNotes } from '../agent/history/event-notes.ts'
+import type { EventNotes } from '../agent/events/event-notes.ts'
 
 /**
  * Options of {@link browserTool}.

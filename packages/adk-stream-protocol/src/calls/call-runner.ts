@@ -7,7 +7,7 @@ import {
   toResponse,
   APPROVAL_UNAVAILABLE,
 } from '../agent/call-responses.ts'
-import type { DecidedNote } from '../agent/history/event-notes.ts'
+import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'

@@ -5,7 +5,7 @@ import { getFunctionCalls, ToolConfirmation } from '@google/adk'
 
 import { DENIED_BEFORE, UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { UNTRANSCRIBED, shorten } from '../agent/user-message.ts'
-import { readNotes } from '../agent/history/event-notes.ts'
+import { readNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ApprovalTerms, ToolClaims } from '../approvals/approval.ts'

@@ -7,7 +7,7 @@ import {
   toPendingNote,
   toNestedEnding,
 } from '../agent/call-responses.ts'
-import type { DecidedNote } from '../agent/history/event-notes.ts'
+import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'

@@ -5,7 +5,7 @@ import {
   markFailed,
   toApprovedNote,
 } from '../agent/call-responses.ts'
-import type { DecidedNote } from '../agent/history/event-notes.ts'
+import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import type { DecidedCall } from '../approvals/ledger.ts'

@@ -19,9 +19,9 @@ import {
   toRemoteCall,
 } from '../agent/adk-workarounds/remote-agents.ts'
 import { PENDING } from '../agent/call-responses.ts'
-import type { RemoteCallNote } from '../agent/history/event-notes.ts'
-import { writeNotes } from '../agent/history/event-notes.ts'
-import { INPUT_CALL } from '../agent/history/input-calls.ts'
+import type { RemoteCallNote } from '../agent/events/event-notes.ts'
+import { writeNotes } from '../agent/events/event-notes.ts'
+import { INPUT_CALL } from '../agent/events/input-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'

@@ -20,10 +20,10 @@ import {
 } from '../agent/adk-workarounds/remote-agents.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import { toResponse, describeEnding } from '../agent/call-responses.ts'
-import { hasFinalResponse } from '../agent/history/cut-events.ts'
+import { hasFinalResponse } from '../agent/events/event-calls.ts'
 
-import { readNotes } from '../agent/history/event-notes.ts'
-import { readCallName } from '../agent/history/input-calls.ts'
+import { readNotes } from '../agent/events/event-notes.ts'
+import { readCallName } from '../agent/events/input-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'

@@ -14,8 +14,8 @@ import type {
   EventNotes,
   ModelTimes,
   NestedQuestion,
-} from '../agent/history/event-notes.ts'
-import { writeNotes } from '../agent/history/event-notes.ts'
+} from '../agent/events/event-notes.ts'
+import { writeNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'

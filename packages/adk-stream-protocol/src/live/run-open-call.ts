@@ -6,7 +6,7 @@ import {
   toApprovedNote,
   toResponse,
 } from '../agent/call-responses.ts'
-import type { DecidedNote } from '../agent/history/event-notes.ts'
+import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'

@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.ts'
 import { isRecord } from './guards.ts'
 import type { Preview, ShownPreview } from './preview.ts'
-import type { SignInTerms } from './sign-in-terms.ts'
+import type { QuestionTerms } from './question-terms.ts'
 
 /** The tokens of a whole turn, named as in the AI SDK. */
 export interface Usage {
@@ -97,7 +97,7 @@ export interface ShownReply {
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
   /** An approval: what people need to know to decide, and its outcome. The id of the part is the id of the approval. */
-  readonly approval: {
+  readonly approval: QuestionTerms & {
     readonly approvalId: string
     readonly toolCallId: string
     readonly state: ApprovalPhase
@@ -108,12 +108,6 @@ export interface DataParts {
     readonly misleading?: true
     readonly icon?: string
     readonly payload?: unknown
-    /** What the person is asked for. Absent for an approval. */
-    readonly kind?: 'input' | 'sign-in' | 'elicitation'
-    /** The JSON Schema of the answer, if a question has one. */
-    readonly schema?: Readonly<Record<string, unknown>>
-    /** The sign-in that the person is asked for. */
-    readonly signIn?: SignInTerms
     /** When the approval expires, in ms since 1970. */
     readonly deadline?: number
     /** How many people must approve. */
@@ -251,27 +245,4 @@ function readText(content: readonly unknown[]): unknown {
 
 export function toReportedFailure(reason: unknown): ReportedFailure {
   return typeof reason === 'string' && reason !== '' ? { reason } : {}
-}
-
-/** What a remote agent asks a person for. */
-export type RemoteRequestKind = 'answer' | 'approval' | 'signIn'
-
-const TITLES: Readonly<Record<RemoteRequestKind, string>> = {
-  answer: 'asks',
-  approval: 'asks for approval',
-  signIn: 'asks you to sign in',
-}
-
-/** Returns the title of what a remote agent asks. */
-export function toRemoteTitle(kind: RemoteRequestKind, agent: string): string {
-  return `The remote agent ${agent} ${TITLES[kind]}`
-}
-
-/** Reads a title of `toRemoteTitle`, so that a page can show it in its own language. Returns undefined for any other title. */
-export function readRemoteTitle(
-  title: string,
-): { readonly kind: RemoteRequestKind; readonly agent: string } | undefined {
-  const [, agent = '', verb] = /^The remote agent (\S+) (asks.*)$/.exec(title) ?? []
-  const kind = (['answer', 'approval', 'signIn'] as const).find((each) => TITLES[each] === verb)
-  return kind && { kind, agent }
 }

@@ -15,8 +15,8 @@ import {
 import type { ShownReply } from './message.ts'
 import type { Preview, ShownPreview } from './preview.ts'
 import { isPreview, isShownPreview } from './preview.ts'
-import type { SignInTerms } from './sign-in-terms.ts'
-import { isSignInTerms } from './sign-in-terms.ts'
+import type { QuestionTerms } from './question-terms.ts'
+import { QUESTION_GUARDS } from './question-terms.ts'
 
 /** The HTTP responses of the server, as clients read them. Times are in ms since 1970. */
 
@@ -60,7 +60,7 @@ export interface ShownVote {
 }
 
 /** An approval as a principal sees it in `GET /approvals`. It has an outcome if the list also contains decided ones. */
-export interface PendingApproval {
+export interface PendingApproval extends QuestionTerms {
   readonly id: string
   readonly state: string
   readonly toolName: string
@@ -72,12 +72,6 @@ export interface PendingApproval {
   readonly misleading?: true | undefined
   readonly icon?: string | undefined
   readonly payload?: unknown
-  /** What the person is asked for. Absent for an approval. */
-  readonly kind?: 'input' | 'sign-in' | 'elicitation' | undefined
-  /** The JSON Schema of the answer, if a question has one. */
-  readonly schema?: Record<string, unknown> | undefined
-  /** The sign-in that the person is asked for. */
-  readonly signIn?: SignInTerms | undefined
   /** Whether the policy gives a preview of the call. */
   readonly hasPreview?: boolean | undefined
   /** What the call would do now. Absent if it cannot be determined. */
@@ -142,9 +136,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   misleading: optional(isOneOf(true)),
   icon: optional(isString),
   payload: isAnything,
-  kind: optional(isOneOf('input', 'sign-in', 'elicitation')),
-  schema: optional(isRecord),
-  signIn: optional(isSignInTerms),
+  ...QUESTION_GUARDS,
   hasPreview: optional(isBoolean),
   preview: optional(isShownPreview),
   argsSchema: optional(isRecord),

@@ -3,7 +3,7 @@ import { createContext, use } from 'react'
 import type { UIMessage } from 'ai'
 
 import type { AdkApi } from '../client/api/adk-api.ts'
-import { useSameObject } from './hooks/use-stable.ts'
+import { useSameObject } from './use-stable.ts'
 import { en } from './labels/en.ts'
 import type { AdkLabels } from './labels/labels.ts'
 import type { Arguments, Call, CallPhase } from './reading/call.ts'

@@ -2,7 +2,7 @@ import type { BaseTool } from '@google/adk'
 import { BaseTool as Tool, FunctionTool, isAgentTool, isFunctionTool } from '@google/adk'
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
-import { INPUT_CALL } from '../agent/history/input-calls.ts'
+import { INPUT_CALL } from '../agent/events/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import {
   findByName,

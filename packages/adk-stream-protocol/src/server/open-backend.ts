@@ -11,14 +11,10 @@ import type { BridgeModules } from './bridge-modules.ts'
 import type { Backend } from './chats/backend.ts'
 import { ChatAgents } from './chats/chat-agents.ts'
 import { ChatSessions } from './chats/chat-sessions.ts'
-import {
-  createEditCheck,
-  createPreviewCheck,
-  createRefresh,
-} from './chats/decisions/policy-checks.ts'
+import { createEditCheck, createPreviewCheck, createRefresh } from './chats/host/policy-checks.ts'
 import { findTool, listBrowserTools } from './chats/find-tool.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
-import { AgentHost } from './chats/turns/agent-host.ts'
+import { AgentHost } from './chats/host/agent-host.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
 import type { BridgeSettings } from './options.ts'
 

@@ -4,8 +4,9 @@ import type {
   ReadApproval,
   WorkerLease,
 } from '../approvals/approval-store.ts'
-import type { Approval, QuestionKind } from '../approvals/approval.ts'
-import { QUESTION_KINDS } from '../approvals/approval.ts'
+import type { Approval } from '../approvals/approval.ts'
+import type { QuestionKind } from '../protocol/question-terms.ts'
+import { QUESTION_KINDS } from '../protocol/question-terms.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/deciders.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'

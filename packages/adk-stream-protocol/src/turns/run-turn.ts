@@ -1,8 +1,8 @@
 import type { Event } from '@google/adk'
 
-import { readNotes } from '../agent/history/event-notes.ts'
+import { readNotes } from '../agent/events/event-notes.ts'
 import type { PartialReply } from '../agent/history/interrupted-turn.ts'
-import { readNestedIds } from '../agent/history/replay-turn.ts'
+import { readNestedIds } from '../agent/events/event-notes.ts'
 import { ChunkWriter } from '../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../agent/translate/translate-event.ts'
 import { finishTranslation, translateEvent } from '../agent/translate/translate-event.ts'
@@ -280,7 +280,7 @@ export class RunEvents {
         const event = await this.#take()
         if (!event) return
         yield event
-        const question = event.customMetadata && readNotes(event).elicited?.at(-1)
+        const question = event.customMetadata && readNotes(event).askedDuringCalls?.at(-1)
         if (!question) continue
         this.#question = question
         onAsk(question)

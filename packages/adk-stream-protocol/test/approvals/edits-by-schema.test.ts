@@ -8,7 +8,7 @@ import { z } from 'zod'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { readArgumentsSchema } from '../../src/calls/arguments-schema.ts'
-import { checkEdit } from '../../src/server/chats/decisions/policy-checks.ts'
+import { checkEdit } from '../../src/server/chats/host/policy-checks.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { AdkError } from '../../src/client/index.ts'
-import type { MessageView, PartView } from '../../src/client/sync/chat-messages.ts'
+import type { MessageView, PartView } from '../../src/client/connection/chat-messages.ts'
 import type {
   AttachedSync,
   ChatView,
@@ -10,7 +10,7 @@ import type {
   SyncState,
 } from '../../src/client/sync/sync-state.ts'
 import { nextSync, shouldSend, START } from '../../src/client/sync/next-sync.ts'
-import type { ResponseState } from '../../src/client/sync/response-states.ts'
+import type { ResponseState } from '../../src/client/connection/response-states.ts'
 
 const USER: MessageView = { id: 'u1', role: 'user', parts: [{ type: 'text' }] }
 

@@ -2,7 +2,7 @@ import { createEvent } from '@google/adk'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { writeNotes } from '../../src/agent/history/event-notes.ts'
+import { writeNotes } from '../../src/agent/events/event-notes.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { joinLive, openLiveTestBridge, whole } from '../live/support/live-test-bridge.ts'

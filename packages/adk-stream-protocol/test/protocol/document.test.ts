@@ -5,7 +5,7 @@ import type { Responder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { EventNotes } from '../../src/agent/history/event-notes.ts'
+import { EventNotes } from '../../src/agent/events/event-notes.ts'
 import { ERROR_CODES, ProtocolError } from '../../src/protocol/errors.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { assistant } from '../support/agents.ts'

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import type { AdkUIMessage } from '../../src/client/index.ts'
-import { toRemoteTitle } from '../../src/protocol/message.ts'
+import { toRemoteTitle } from '../../src/protocol/remote-titles.ts'
 import type { PendingApproval } from '../../src/protocol/server-views.ts'
 import {
   AdkProvider,

@@ -15,7 +15,7 @@ import {
 } from '@google/adk'
 import type { Part } from '@google/genai'
 
-import { readNotes } from '../history/event-notes.ts'
+import { readNotes } from '../events/event-notes.ts'
 import { isModelOutput } from '../tool-call.ts'
 
 /**

@@ -16,10 +16,10 @@ import {
   isWorkflow,
 } from '@google/adk'
 
-import { writeNotes } from '../history/event-notes.ts'
-import { renameInterrupts } from '../history/input-calls.ts'
+import { writeNotes } from '../events/event-notes.ts'
+import { renameInterrupts } from '../events/input-calls.ts'
 import { toSteps } from '../history/node-runs.ts'
-import { findTurn } from '../history/replay-turn.ts'
+import { findTurn } from '../history/stored-turns.ts'
 import { replaceRunMethod } from './run-methods.ts'
 import { ARRANGED_CONTENTS } from './arrange-calls.ts'
 import { listNodeAgents, listTransferAgents } from './workflow-nodes.ts'

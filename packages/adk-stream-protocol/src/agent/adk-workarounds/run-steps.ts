@@ -11,8 +11,8 @@ import {
   isSequentialAgent,
 } from '@google/adk'
 
-import type { ProgressNote, StepNote } from '../history/event-notes.ts'
-import { readNotes, writeNotes } from '../history/event-notes.ts'
+import type { ProgressNote, StepNote } from '../events/event-notes.ts'
+import { readNotes, writeNotes } from '../events/event-notes.ts'
 import type { ResumePoint } from '../history/find-steps.ts'
 import { replaceRunMethod, runsAsAdk } from './run-methods.ts'
 import { findProgress, findResumePoints, isStepWaiting } from '../history/find-steps.ts'

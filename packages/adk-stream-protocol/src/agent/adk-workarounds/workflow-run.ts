@@ -21,8 +21,8 @@ import {
 } from '@google/adk'
 
 import { toStorable } from '../../approvals/digest.ts'
-import type { EventNotes, NodeNote, ProgressNote } from '../history/event-notes.ts'
-import { writeNotes } from '../history/event-notes.ts'
+import type { EventNotes, NodeNote, ProgressNote } from '../events/event-notes.ts'
+import { writeNotes } from '../events/event-notes.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
 import {
   findLastAgent,
@@ -35,7 +35,7 @@ import {
   toSteps,
   withEnds,
 } from '../history/node-runs.ts'
-import { findTurn } from '../history/replay-turn.ts'
+import { findTurn } from '../history/stored-turns.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { arrangeRequests } from './arrange-calls.ts'
 import { intercept } from './session-services.ts'

@@ -1,7 +1,8 @@
 import type { Event, AppendEventRequest } from '@google/adk'
 
-import { readNotes } from './event-notes.ts'
-import { splitTurns } from './replay-turn.ts'
+import { callIds, responseIds } from '../events/event-calls.ts'
+import { readNotes } from '../events/event-notes.ts'
+import { splitTurns } from './stored-turns.ts'
 
 /** The events that a rewind removes from a session. */
 export interface Cut {
@@ -36,12 +37,6 @@ export function cutEvents(events: readonly Event[], userMessageId: string): Cut 
   return { firstEvent, removed, kept }
 }
 
-/** Whether events contain all of the given calls. */
-export function containsCalls(events: readonly Event[], toolCallIds: readonly string[]): boolean {
-  const calls = new Set(events.flatMap(callIds))
-  return toolCallIds.every((id) => calls.has(id))
-}
-
 /** Returns the approvals that the events request, with their outcomes, if the events contain them. */
 export function readRequestedApprovals(events: readonly Event[]): Map<string, string | undefined> {
   const notes = events.flatMap((event) => {
@@ -59,21 +54,6 @@ export function readRequestedApprovals(events: readonly Event[]): Map<string, st
       asked.map(({ approvalId, toolCallId }) => [approvalId, ends.get(toolCallId)]),
     ),
   )
-}
-
-function callIds({ content }: Event): string[] {
-  return (content?.parts ?? []).flatMap(({ functionCall }) => functionCall?.id ?? [])
-}
-
-/** Returns the ids of the calls that an event responds to. */
-export function responseIds({ content }: Event): string[] {
-  return (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.id ?? [])
-}
-
-/** Whether an event has the final response of a call, and not only that the call waits. */
-export function hasFinalResponse(event: Event, toolCallId: string): boolean {
-  const isPending = readNotes(event).pending?.includes(toolCallId) === true
-  return !isPending && responseIds(event).includes(toolCallId)
 }
 
 /** A session service that appends a response only if the session still contains the calls. */

@@ -8,12 +8,14 @@ import {
   getFunctionResponses,
 } from '@google/adk'
 
+import { endsAgent } from '../events/event-calls.ts'
 import { isCallWaiting } from '../translate/translation.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { readOriginalCall } from '../tool-call.ts'
-import type { ProgressNote, StepNote } from './event-notes.ts'
-import { readNotes } from './event-notes.ts'
-import { findTurn, replayTurn } from './replay-turn.ts'
+import type { ProgressNote, StepNote } from '../events/event-notes.ts'
+import { readNotes } from '../events/event-notes.ts'
+import { replayTurn } from './replay-turn.ts'
+import { findTurn } from './stored-turns.ts'
 import { readRunOf } from './node-runs.ts'
 
 /** An agent that stopped because one of its calls waited, and the steps that it is part of. */
@@ -211,11 +213,6 @@ function findSuspended(events: readonly Event[]): ResumePoint[] {
     for (const { id = '' } of getFunctionCalls(event)) callers.set(id, key)
   }
   return [...agents.values()].flatMap(({ point, isSuspended }) => (isSuspended ? point : []))
-}
-
-/** Whether an agent ends with the result of a call: the result is its reply, or another agent continues. */
-export function endsAgent({ actions }: Event): boolean {
-  return actions.skipSummarization === true || actions.transferToAgent !== undefined
 }
 
 /** Whether two agents wait in different branches of the same run of a `ParallelAgent`. */

@@ -1,23 +1,18 @@
-import { randomUUID } from 'node:crypto'
-
 import type { Event, BaseSessionService, Session } from '@google/adk'
 import { getFunctionResponses, createEvent } from '@google/adk'
 import type { FunctionResponse, FunctionCall } from '@google/genai'
 
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { isDelta } from '../../protocol/chunk.ts'
-import type { ProtocolError } from '../../protocol/errors.ts'
-import type { TurnError } from '../../protocol/message.ts'
 import { STOPPED } from '../call-responses.ts'
 import { isAdkRequest } from '../tool-call.ts'
-import { REPLY_FAILED } from '../translate/model-outcome.ts'
 import type { Translation } from '../translate/translation.ts'
 import { isCallWaiting } from '../translate/translation.ts'
-import { hasFinalResponse } from './cut-events.ts'
-import { readNotes, writeNotes } from './event-notes.ts'
-import { endsAgent } from './find-steps.ts'
-import { waitsForResult } from './input-calls.ts'
-import type { StoredTurn } from './replay-turn.ts'
+import { hasFinalResponse } from '../events/event-calls.ts'
+import { readNotes, writeNotes } from '../events/event-notes.ts'
+import { endsAgent } from '../events/event-calls.ts'
+import { waitsForResult } from '../events/input-calls.ts'
+import type { StoredTurn } from './stored-turns.ts'
 import { replayTurn } from './replay-turn.ts'
 
 /** How often a turn is continued. Each attempt adds events to the session. */
@@ -171,21 +166,6 @@ export async function storePartialReply(
       customMetadata: writeNotes({ messageId }),
       ...(parts.length > 0 && { content, ...report }),
     }),
-  })
-}
-
-/** Creates the event that stores how a reply failed, so that a reload shows it. */
-export function createFailureEvent(
-  messageId: string,
-  author: string,
-  { code, retryAfterSeconds }: TurnError | ProtocolError,
-): Event {
-  return createEvent({
-    author,
-    invocationId: randomUUID(),
-    errorCode: REPLY_FAILED,
-    errorMessage: JSON.stringify({ code, retryAfterSeconds }),
-    customMetadata: writeNotes({ messageId }),
   })
 }
 

@@ -4,11 +4,11 @@ import type { FunctionCall } from '@google/genai'
 
 import { isRecord } from '../../protocol/guards.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import { hasFinalResponse } from './cut-events.ts'
-import type { NodeNote, ProgressNote, StepNote } from './event-notes.ts'
-import { readNotes } from './event-notes.ts'
-import { INPUT_CALL, isInterrupt } from './input-calls.ts'
-import { findTurn } from './replay-turn.ts'
+import { hasFinalResponse } from '../events/event-calls.ts'
+import type { NodeNote, ProgressNote, StepNote } from '../events/event-notes.ts'
+import { readNotes } from '../events/event-notes.ts'
+import { INPUT_CALL, isInterrupt } from '../events/input-calls.ts'
+import { findTurn } from './stored-turns.ts'
 
 /** The runs of the nodes of a workflow in one turn. */
 interface NodeRuns {

@@ -5,8 +5,8 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { readOriginalCall } from '../tool-call.ts'
-import type { NestedQuestion, PausedNote } from './event-notes.ts'
-import { readNotes } from './event-notes.ts'
+import type { NestedQuestion, PausedNote } from '../events/event-notes.ts'
+import { readNotes } from '../events/event-notes.ts'
 
 /** What an agent waits for. */
 interface OpenQuestions {

@@ -1,103 +1,19 @@
-import { isDeepStrictEqual } from 'node:util'
+import type { Event } from '@google/adk'
 
-import type { Event, Session } from '@google/adk'
-
+import { readNestedIds } from '../events/event-notes.ts'
+import type { StoredTurn } from './stored-turns.ts'
+import { findTurn, hasReply, splitTurns } from './stored-turns.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { readQuestion } from '../../protocol/chunk.ts'
 import { foldChunks } from '../../protocol/fold-chunks.ts'
 import type { Message } from '../../protocol/message.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { ChunkWriter } from '../translate/chunk-writer.ts'
 import type { TranslationOptions } from '../translate/translate-event.ts'
 import { translateEvent, finishTranslation } from '../translate/translate-event.ts'
 import type { Call, Translation } from '../translate/translation.ts'
 import { isAskingDuringCall } from '../translate/translation.ts'
-import { readUserContent } from '../user-message.ts'
-import { isUserMessage, readNotes } from './event-notes.ts'
+import { readNotes } from '../events/event-notes.ts'
 import { countEventsAt, positionOf } from './position.ts'
-
-/** A turn as the ADK session stores it. */
-export interface StoredTurn {
-  readonly messageId: string
-  readonly userMessage: Message
-  /** The user event that started the turn. */
-  readonly firstEvent: Event
-  /** The events of each run: the first run, and one for each time the turn resumed after a pause. */
-  readonly runs: Event[][]
-  /** The ADK invocations that resumed the turn. Each of them began with a pause, and has no other. */
-  readonly resumedBy: Set<string>
-  /** All events of the turn, including those that produce no chunks. */
-  readonly events: Event[]
-}
-
-/** Returns a turn, or undefined if the session does not contain it. */
-export function findTurn(events: readonly Event[], messageId: string): StoredTurn | undefined {
-  return splitTurns(events).find((turn) => turn.messageId === messageId)
-}
-
-/** Whether anything of the reply is stored. */
-export function hasReply({ runs }: StoredTurn): boolean {
-  return runs.some((events) => events.length > 0)
-}
-
-/** Returns the id of the reply to the message with this id and content. A request may arrive after later ones, so the message may be any. */
-export function findReplyTo(
-  { events }: Pick<Session, 'events'>,
-  { id, content }: { readonly id: string; readonly content: unknown },
-): string | undefined {
-  const message = events.findLast((event) => isUserMessage(event, id))
-  if (!message || !isDeepStrictEqual(message.content, content)) return undefined
-  return readNotes(message).messageId
-}
-
-/** Splits the events of a session into turns, in start order. */
-export function splitTurns(events: readonly Event[]): StoredTurn[] {
-  const turns = new Map<string, StoredTurn>()
-  // Events of two runs may be interleaved: one process replies to a message while another resumes an earlier turn.
-  const byInvocation = new Map<string, StoredTurn>()
-  let current: StoredTurn | undefined
-  for (const event of events) {
-    const notes = readNotes(event)
-    if (notes.context) continue
-    if (startsTurn(event)) {
-      // A workflow stores the input of each of its agents as a user message.
-      const inner = notes.messageId === undefined && byInvocation.get(event.invocationId)
-      if (inner) {
-        inner.events.push(event)
-        continue
-      }
-      current = createTurn(event)
-      turns.set(current.messageId, current)
-      byInvocation.set(event.invocationId, current)
-      continue
-    }
-    const named = notes.messageId === undefined ? undefined : turns.get(notes.messageId)
-    if (event.author !== 'user') {
-      const turn = named ?? byInvocation.get(event.invocationId) ?? current
-      if (turn) addOutput(turn, event)
-      continue
-    }
-    current = named ?? current
-    if (!current) continue
-    byInvocation.set(event.invocationId, current)
-    addResponse(current, event)
-  }
-  return [...turns.values()]
-}
-
-/** Adds an event of the agent to the last run of a turn. */
-function addOutput({ runs, events }: StoredTurn, event: Event): void {
-  runs.at(-1)?.push(event)
-  events.push(event)
-}
-
-/** Starts a run of a turn with the response that the turn waited for. */
-function addResponse({ runs, events, resumedBy }: StoredTurn, event: Event): void {
-  resumedBy.add(event.invocationId)
-  // A result from outside produces chunks like any other. A confirmation does not, but its outcome does.
-  runs.push(isConfirmation(event) ? [] : [event])
-  events.push(event)
-}
 
 /** The chunks of a turn and its pauses. A pause is the index of the first chunk after it. */
 export interface ReplayedTurn {
@@ -165,12 +81,6 @@ function endsQuestion({ calls }: Translation, event: Event): boolean {
   return readNestedIds(event).some((id) => isAskingDuringCall(calls.get(id)))
 }
 
-/** Returns the calls inside other calls that have a result in an event. */
-export function readNestedIds(event: Event): string[] {
-  const parts = readNotes(event).nested?.event.content?.parts ?? []
-  return parts.flatMap(({ functionResponse }) => functionResponse?.id ?? [])
-}
-
 function isPausedOrAsked(call: Call | undefined): boolean {
   return call?.state === 'paused' || call?.state === 'asked'
 }
@@ -221,33 +131,6 @@ function findQuestionId(chunk: Chunk): string | undefined {
   if (chunk.type === 'tool-approval-request') return chunk.approvalId
   if (chunk.type === 'tool-input-available') return chunk.toolCallId
   return readQuestion(chunk)?.approvalId
-}
-
-function isConfirmation({ content }: Event): boolean {
-  return (
-    content?.parts?.some(({ functionResponse }) => functionResponse?.name === CONFIRMATION_TOOL) ===
-    true
-  )
-}
-
-// A user event with function responses only continues a turn: it responds to a request of the agent.
-function startsTurn(event: Event): boolean {
-  if (event.author !== 'user' || !event.content || readNotes(event).input) return false
-  return event.content.parts?.some((part) => part.functionResponse === undefined) ?? false
-}
-
-// A turn of another program has no notes and uses ADK's ids.
-function createTurn(event: Event): StoredTurn {
-  const { messageId = event.invocationId, userMessageId = event.id } = readNotes(event)
-  const parts = readUserContent(event.content)
-  return {
-    messageId,
-    userMessage: { id: userMessageId, role: 'user', parts },
-    firstEvent: event,
-    runs: [[]],
-    resumedBy: new Set(),
-    events: [event],
-  }
 }
 
 // The partial text before a failure is stored after the failure, but was streamed before it.
@@ -341,8 +224,8 @@ export function findPositionAfter(
 function hasOpenCalls({ events }: StoredTurn): boolean {
   const open = new Set<string>()
   for (const event of events) {
-    const { nested, paused = [], elicited = [], input } = readNotes(event)
-    const questions = [...paused.flatMap(({ asked }) => asked), ...elicited]
+    const { nested, paused = [], askedDuringCalls = [], input } = readNotes(event)
+    const questions = [...paused.flatMap(({ asked }) => asked), ...askedDuringCalls]
     for (const { toolCallId } of questions) open.add(toolCallId)
     if (input) open.delete(input.toolCallId)
     noteResults(open, event)

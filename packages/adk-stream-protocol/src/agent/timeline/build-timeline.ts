@@ -12,8 +12,8 @@ import type {
   TimelineDecision,
   TimelineVote,
 } from '../../protocol/timeline.ts'
-import type { StoredTurn } from '../history/replay-turn.ts'
-import { splitTurns } from '../history/replay-turn.ts'
+import type { StoredTurn } from '../history/stored-turns.ts'
+import { splitTurns } from '../history/stored-turns.ts'
 import type { Translation } from '../translate/translation.ts'
 import { describeWaits, shortenArgs } from './timeline-text.ts'
 import type { TurnFacts } from './timeline-turn.ts'

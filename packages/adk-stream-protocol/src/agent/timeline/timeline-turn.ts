@@ -10,11 +10,11 @@ import type {
   TimelineEntry,
   ToolEntry,
 } from '../../protocol/timeline.ts'
-import type { EventNotes, ModelTimes } from '../history/event-notes.ts'
-import { readNotes } from '../history/event-notes.ts'
-import { readCallName } from '../history/input-calls.ts'
+import type { EventNotes, ModelTimes } from '../events/event-notes.ts'
+import { readNotes } from '../events/event-notes.ts'
+import { readCallName } from '../events/input-calls.ts'
 import { isModelOutput } from '../tool-call.ts'
-import type { StoredTurn } from '../history/replay-turn.ts'
+import type { StoredTurn } from '../history/stored-turns.ts'
 import { replayTurn } from '../history/replay-turn.ts'
 import { countUsage, NO_USAGE, totalUsage } from '../translate/count-usage.ts'
 import { describeModelError, isReplyEnd } from '../translate/model-outcome.ts'

@@ -1,7 +1,7 @@
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { createOffer } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
-import type { DecidedNote, NestedQuestion, PausedNote, StepNote } from '../history/event-notes.ts'
+import type { DecidedNote, NestedQuestion, PausedNote, StepNote } from '../events/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
 import {
   beginTranslation,

@@ -7,8 +7,8 @@ import type { ErrorCode } from '../../protocol/errors.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { MessageMetadata, StepProgress, TurnError } from '../../protocol/message.ts'
 import { STOPPED } from '../call-responses.ts'
-import type { EventNotes, ProgressNote } from '../history/event-notes.ts'
-import { readNotes } from '../history/event-notes.ts'
+import type { EventNotes, ProgressNote } from '../events/event-notes.ts'
+import { readNotes } from '../events/event-notes.ts'
 import { ChunkWriter } from './chunk-writer.ts'
 import { countUsage, totalUsage } from './count-usage.ts'
 import { describeModelError, isReplyEnd, readReplyEnd } from './model-outcome.ts'
@@ -41,7 +41,8 @@ export function translateEvent(
     writer.switchTo(event.author ?? '', event.branch ?? '')
   }
   const notes = readNotes(event)
-  for (const { madeBy, ...question } of notes.elicited ?? []) writer.askDuringCall(question, madeBy)
+  for (const { madeBy, ...question } of notes.askedDuringCalls ?? [])
+    writer.askDuringCall(question, madeBy)
   if (notes.nested) translateNested(writer, notes.nested.event)
   translateParts(writer, event)
   translateHandover(writer, notes)

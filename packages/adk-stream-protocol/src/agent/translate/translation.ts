@@ -6,7 +6,7 @@ import type {
   StepProgress,
   TurnError,
 } from '../../protocol/message.ts'
-import type { ProgressNote, StepNote } from '../history/event-notes.ts'
+import type { ProgressNote, StepNote } from '../events/event-notes.ts'
 import type { UsageCount } from './count-usage.ts'
 import { NO_USAGE } from './count-usage.ts'
 import type { ReplyEnd } from './model-outcome.ts'

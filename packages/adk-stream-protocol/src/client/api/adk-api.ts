@@ -27,12 +27,12 @@ import {
 } from '../../protocol/sign-in-terms.ts'
 import { type ModelCall, type Timeline, isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
-import { isBrowserOffline } from '../transports/connection-state.ts'
+import { isBrowserOffline } from '../connection/connection-state.ts'
 import { type RefusedDecision, type WaitingDecisions, DecisionOutbox } from './decision-outbox.ts'
 import { type Http, type HttpOptions, createHttp } from './http.ts'
-import type { Identified } from './principal-tag.ts'
+import type { Identified } from '../connection/principal-tag.ts'
 import { type WatchListener, type WatchOptions, PageFeed } from './watch-feed.ts'
-import type { DecisionGiven } from '../transports/transport.ts'
+import type { DecisionGiven } from '../connection/transport.ts'
 
 /**
  * How a decision is sent.

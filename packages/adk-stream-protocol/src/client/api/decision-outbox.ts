@@ -2,9 +2,9 @@ import { withDefaults, type Backoff, delayBefore } from '../../shared/backoff.ts
 import { Listeners } from '../../shared/collections.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { AdkError } from '../adk-error.ts'
-import { DECISION_CANCELLED } from '../transports/transport.ts'
-import type { DecisionGiven } from '../transports/transport.ts'
-import { waitForNextAttempt, type ConnectionState } from '../transports/connection-state.ts'
+import { DECISION_CANCELLED } from '../connection/transport.ts'
+import type { DecisionGiven } from '../connection/transport.ts'
+import { waitForNextAttempt, type ConnectionState } from '../connection/connection-state.ts'
 
 /**
  * A decision that waits for the connection.

@@ -4,7 +4,7 @@ import { type ErrorCode, ERROR_CODES, PRINCIPAL_HEADER } from '../../protocol/er
 import type { Guard } from '../../protocol/guards.ts'
 import { AdkError, parseJson, readErrorBody, disconnected } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
-import { type PrincipalTag, createPrincipalTag } from './principal-tag.ts'
+import { type PrincipalTag, createPrincipalTag } from '../connection/principal-tag.ts'
 import { observeServerTime } from './server-clock.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
 

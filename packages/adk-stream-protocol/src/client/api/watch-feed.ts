@@ -5,7 +5,7 @@ import type { Guard } from '../../protocol/guards.ts'
 import { readKeepAlive } from '../../protocol/sse.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore, withDefaults } from '../../shared/backoff.ts'
-import { waitForNextAttempt } from '../transports/connection-state.ts'
+import { waitForNextAttempt } from '../connection/connection-state.ts'
 import { disconnected, parseJson } from '../adk-error.ts'
 
 interface Watcher {

@@ -2,15 +2,15 @@ import type { UIMessageChunk } from 'ai'
 
 import type { Message } from '../../protocol/message.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
-import type { MessageView, MessageTarget } from '../sync/chat-messages.ts'
-import { putMessage, showUserMessage } from '../sync/chat-messages.ts'
+import type { MessageView, MessageTarget } from '../connection/chat-messages.ts'
+import { putMessage, showUserMessage } from '../connection/chat-messages.ts'
 import type { RecordedLine, AnyTransport } from './recording.ts'
 import { readRecording } from './recording.ts'
 import { AdkError } from '../adk-error.ts'
 import { defer } from '../../shared/async.ts'
-import type { VoteCount } from '../transports/wire-events.ts'
+import type { VoteCount } from '../connection/wire-events.ts'
 
-export type { MessageTarget } from '../sync/chat-messages.ts'
+export type { MessageTarget } from '../connection/chat-messages.ts'
 
 /**
  * Options of `playRecording`.

@@ -3,15 +3,15 @@ import type { ChatTransport, UIMessageChunk } from 'ai'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
-import type { MessageView } from '../sync/chat-messages.ts'
+import type { MessageView } from '../connection/chat-messages.ts'
 import type {
   VoteCount,
   WireEvent,
   WireObserver,
   WireTap,
   WireTrigger,
-} from '../transports/wire-events.ts'
-import { createTap } from '../transports/wire-events.ts'
+} from '../connection/wire-events.ts'
+import { createTap } from '../connection/wire-events.ts'
 
 /** A line of a recording. `at` is the time in ms since its start, `request` the number of the stream. */
 export type RecordedLine = { readonly at: number } & (

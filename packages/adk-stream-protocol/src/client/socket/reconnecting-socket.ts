@@ -3,7 +3,7 @@ import { CLOSE_CODES, SUBPROTOCOL, mayRetry } from '../../protocol/server-frame.
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore } from '../../shared/backoff.ts'
 import { disconnected, signedOut } from '../adk-error.ts'
-import { onNetworkBack, createConnectionStatus } from '../transports/connection-state.ts'
+import { onNetworkBack, createConnectionStatus } from '../connection/connection-state.ts'
 
 /** The part of a WebSocket that is used: the browser's, or the one of `ws`. */
 export interface SocketLike {

@@ -1,7 +1,7 @@
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import { defer, type Deferred } from '../../shared/async.ts'
 import { AdkError } from '../adk-error.ts'
-import { DECISION_CANCELLED } from '../transports/transport.ts'
+import { DECISION_CANCELLED } from '../connection/transport.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 import type { IncomingFrameOf } from './socket-request.ts'
 

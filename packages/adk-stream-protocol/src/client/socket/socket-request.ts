@@ -2,12 +2,12 @@ import { type Chunk, readQuestion } from '../../protocol/chunk.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { AsyncQueue, defer } from '../../shared/async.ts'
-import { TurnProgress } from '../api/turn-progress.ts'
+import { TurnProgress } from '../connection/turn-progress.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
-import { newId, type WireTap, type WireRequest } from '../transports/wire-events.ts'
+import { newId, type WireTap, type WireRequest } from '../connection/wire-events.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
-import type { MessageView } from '../sync/chat-messages.ts'
-import { toChunkStream, type ChatObserver } from '../transports/transport.ts'
+import type { MessageView } from '../connection/chat-messages.ts'
+import { toChunkStream, type ChatObserver } from '../connection/transport.ts'
 
 /** A text frame of the server. */
 export type IncomingFrame =

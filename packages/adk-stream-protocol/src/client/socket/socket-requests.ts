@@ -1,13 +1,13 @@
 import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
-import type { ResponseStates } from '../sync/response-states.ts'
+import type { ResponseStates } from '../connection/response-states.ts'
 import {
   type ChatObserver,
   type FindObserver,
   DECISION_CANCELLED,
-} from '../transports/transport.ts'
-import { type WireObserver, createTap } from '../transports/wire-events.ts'
+} from '../connection/transport.ts'
+import { type WireObserver, createTap } from '../connection/wire-events.ts'
 import {
   type IncomingFrameOf,
   type RequestFrame,

@@ -7,8 +7,8 @@ import {
   type WireRequest,
   type WireTap,
   createTap,
-} from '../transports/wire-events.ts'
-import type { FindObserver } from '../transports/transport.ts'
+} from '../connection/wire-events.ts'
+import type { FindObserver } from '../connection/transport.ts'
 import type { IncomingFrameOf } from './socket-request.ts'
 
 /** Something that happens in a watched chat, besides the streams that the chat requested. */

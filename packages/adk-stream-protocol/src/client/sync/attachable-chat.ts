@@ -1,5 +1,5 @@
 import { readErrorCode } from '../adk-error.ts'
-import type { MessageView } from './chat-messages.ts'
+import type { MessageView } from '../connection/chat-messages.ts'
 
 type Done = void | PromiseLike<void>
 

@@ -7,7 +7,7 @@ import {
   type ResponseChannel,
   type StoredConversation,
   DECISION_CANCELLED,
-} from '../transports/transport.ts'
+} from '../connection/transport.ts'
 import {
   type AttachableChat,
   type Decision,
@@ -16,7 +16,7 @@ import {
   isBusy,
   patchChat,
 } from './attachable-chat.ts'
-import { listOpenApprovals } from './chat-messages.ts'
+import { listOpenApprovals } from '../connection/chat-messages.ts'
 import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
 import {
   checkRefusal,
@@ -26,7 +26,7 @@ import {
   resumeStream,
   showServerTurn,
 } from './read-into-chat.ts'
-import type { DecisionSupplement } from './response-states.ts'
+import type { DecisionSupplement } from '../connection/response-states.ts'
 import {
   regenerate,
   sendDecision,

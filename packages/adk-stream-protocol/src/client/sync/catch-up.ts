@@ -1,7 +1,7 @@
 import { isTemporary } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
-import type { StoredConversation } from '../transports/transport.ts'
-import type { MessageView } from './chat-messages.ts'
+import type { StoredConversation } from '../connection/transport.ts'
+import type { MessageView } from '../connection/chat-messages.ts'
 import { mergeStored, toStored } from './merge-stored.ts'
 import {
   type AttachedStep,

@@ -1,7 +1,7 @@
 import { isRecord } from '../../protocol/guards.ts'
-import type { StoredConversation } from '../transports/transport.ts'
-import { type MessageView, keepResponses } from './chat-messages.ts'
-import { type ResponseStateMap, hasUnconfirmed } from './response-states.ts'
+import type { StoredConversation } from '../connection/transport.ts'
+import { type MessageView, keepResponses } from '../connection/chat-messages.ts'
+import { type ResponseStateMap, hasUnconfirmed } from '../connection/response-states.ts'
 import type { StoredBase } from './sync-state.ts'
 
 /** Returns all stored messages: those of the page up to its position, with what has changed after it (PO1). */

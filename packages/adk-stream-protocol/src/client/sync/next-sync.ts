@@ -4,7 +4,7 @@ import {
   type PartView,
   findApproval,
   settleApprovals,
-} from './chat-messages.ts'
+} from '../connection/chat-messages.ts'
 import {
   catchUpIfBehind,
   endCatchUp,
@@ -17,7 +17,7 @@ import {
   withoutBase,
 } from './catch-up.ts'
 import { isStopped, mergeStored, toStored } from './merge-stored.ts'
-import { type ResponseStateMap, findUndelivered } from './response-states.ts'
+import { type ResponseStateMap, findUndelivered } from '../connection/response-states.ts'
 import {
   type Step,
   CANCEL_RETRY,
@@ -53,7 +53,7 @@ import {
 } from './sync-responses.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
-import type { StoredConversation } from '../transports/transport.ts'
+import type { StoredConversation } from '../connection/transport.ts'
 
 /** The state of a chat that was just attached. */
 export const START: AttachedSync = {

@@ -1,9 +1,14 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
 import type { Message, MessagePart } from '../../protocol/message.ts'
-import { type ServerTurn, readChunks } from '../transports/transport.ts'
+import { type ServerTurn, readChunks } from '../connection/transport.ts'
 import { isBusy } from './attachable-chat.ts'
-import { keepResponses, putMessage, showUserMessage, type MessageTarget } from './chat-messages.ts'
+import {
+  keepResponses,
+  putMessage,
+  showUserMessage,
+  type MessageTarget,
+} from '../connection/chat-messages.ts'
 import { isSyncChunk } from './next-sync.ts'
 import type { Refusal, SyncContext } from './sync-state.ts'
 

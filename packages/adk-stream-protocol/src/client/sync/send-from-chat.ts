@@ -1,10 +1,10 @@
 import { readErrorCode } from '../adk-error.ts'
-import type { ServerTurn } from '../transports/transport.ts'
+import type { ServerTurn } from '../connection/transport.ts'
 import { type Decision, type ToolOutput, keepIfRefused } from './attachable-chat.ts'
-import type { MessageView } from './chat-messages.ts'
+import type { MessageView } from '../connection/chat-messages.ts'
 import { isStopped } from './merge-stored.ts'
 import { reload, showServerTurn } from './read-into-chat.ts'
-import type { DecisionSupplement } from './response-states.ts'
+import type { DecisionSupplement } from '../connection/response-states.ts'
 import type { SyncContext } from './sync-state.ts'
 
 /** Shows a decision in the chat, then sends it while the stream stays open. */

@@ -8,8 +8,8 @@ import {
   findApproval,
   readApproval,
   reopenApproval,
-} from './chat-messages.ts'
-import { findUndelivered, isGiven } from './response-states.ts'
+} from '../connection/chat-messages.ts'
+import { findUndelivered, isGiven } from '../connection/response-states.ts'
 import {
   type AttachedStep,
   type Step,

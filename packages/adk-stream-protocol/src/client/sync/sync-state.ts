@@ -1,8 +1,8 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
-import type { StreamEnd } from '../api/turn-progress.ts'
-import type { ResponseChannel, StoredConversation } from '../transports/transport.ts'
+import type { StreamEnd } from '../connection/turn-progress.ts'
+import type { ResponseChannel, StoredConversation } from '../connection/transport.ts'
 import type {
   AttachableChat,
   Decision,
@@ -10,8 +10,12 @@ import type {
   OriginalMethods,
   ToolOutput,
 } from './attachable-chat.ts'
-import type { MessageView } from './chat-messages.ts'
-import type { DecisionSupplement, ResponseState, ResponseStateMap } from './response-states.ts'
+import type { MessageView } from '../connection/chat-messages.ts'
+import type {
+  DecisionSupplement,
+  ResponseState,
+  ResponseStateMap,
+} from '../connection/response-states.ts'
 
 /** What the reducer reads of the chat and its transport, at the time of the event. */
 export interface ChatView {

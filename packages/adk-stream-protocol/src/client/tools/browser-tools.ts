@@ -3,10 +3,10 @@ import { isRecord } from '../../protocol/guards.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import { delayBefore, withDefaults } from '../../shared/backoff.ts'
 import type { AttachedChat } from '../sync/attached-chat.ts'
-import type { MessageView, PartView } from '../sync/chat-messages.ts'
-import { approvalState } from '../sync/chat-messages.ts'
+import type { MessageView, PartView } from '../connection/chat-messages.ts'
+import { approvalState } from '../connection/chat-messages.ts'
 import type { ToolOutput } from '../sync/attachable-chat.ts'
-import { waitForNextAttempt } from '../transports/connection-state.ts'
+import { waitForNextAttempt } from '../connection/connection-state.ts'
 
 /**
  * A tool that runs in the page. It gets the arguments of the call and returns its result.

@@ -9,11 +9,11 @@ import type {
 } from '../adk-ui-message.ts'
 import { type LoadedChat, AdkApi } from '../api/adk-api.ts'
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
-import type { Identified } from '../api/principal-tag.ts'
-import { TurnProgress } from '../api/turn-progress.ts'
+import type { Identified } from '../connection/principal-tag.ts'
+import { TurnProgress } from '../connection/turn-progress.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
-import type { MessageView } from '../sync/chat-messages.ts'
-import { ResponseStates, selectMessages } from '../sync/response-states.ts'
+import type { MessageView } from '../connection/chat-messages.ts'
+import { ResponseStates, selectMessages } from '../connection/response-states.ts'
 import {
   type ChatObserver,
   type ResponseChannel,
@@ -25,7 +25,7 @@ import {
   nameAgent,
   emptyStream,
   toChunkStream,
-} from './transport.ts'
+} from '../connection/transport.ts'
 import { type KeptDecisions, keepDecisions } from '../api/decision-outbox.ts'
 import {
   type Connected,
@@ -34,8 +34,8 @@ import {
   createSharedConnection,
   isBrowserOffline,
   waitForNextAttempt,
-} from './connection-state.ts'
-import { type WireObserver, type WireTap, createTap } from './wire-events.ts'
+} from '../connection/connection-state.ts'
+import { type WireObserver, type WireTap, createTap } from '../connection/wire-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
 

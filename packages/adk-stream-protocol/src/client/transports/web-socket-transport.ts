@@ -1,7 +1,7 @@
 import type { ChatTransport } from 'ai'
 
 import type { Chunk } from '../../protocol/chunk.ts'
-import { newId } from './wire-events.ts'
+import { newId } from '../connection/wire-events.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
@@ -10,8 +10,8 @@ import type {
 } from '../adk-ui-message.ts'
 import type { AudioMode, LiveListener } from '../socket/watched-chats.ts'
 import { SocketSession, type WebSocketTransportOptions } from '../socket/socket-session.ts'
-import type { Identified } from '../api/principal-tag.ts'
-import { ResponseStates, selectMessages } from '../sync/response-states.ts'
+import type { Identified } from '../connection/principal-tag.ts'
+import { ResponseStates, selectMessages } from '../connection/response-states.ts'
 import {
   type ChatObserver,
   type ServerTurn,
@@ -22,8 +22,12 @@ import {
   createChatObservers,
   nameAgent,
   emptyStream,
-} from './transport.ts'
-import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
+} from '../connection/transport.ts'
+import type {
+  Connected,
+  ConnectionListener,
+  ConnectionState,
+} from '../connection/connection-state.ts'
 
 /** Creates a chat transport over one WebSocket, for `useChat` of the AI SDK 6 and 7. */
 export function webSocketTransport(options: WebSocketTransportOptions): WebSocketTransport {

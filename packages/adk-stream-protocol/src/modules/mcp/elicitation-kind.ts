@@ -6,7 +6,7 @@ import { wrapRun } from '../../agent/adk-workarounds/guard-tool.ts'
 import type { ElicitFault } from './mcp-sessions.ts'
 import { callMcpTool, readMcpTool } from './mcp-sessions.ts'
 import { describeEnding, toNestedEnding } from '../../agent/call-responses.ts'
-import type { EventNotes } from '../../agent/history/event-notes.ts'
+import type { EventNotes } from '../../agent/events/event-notes.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import { chatOf } from '../../agent/tool-call.ts'
 import type { Approval } from '../../approvals/approval.ts'
@@ -115,7 +115,7 @@ async function elicit(
     return { fault: 'Nobody was asked: too many questions wait for an answer. Ask later.' }
   try {
     const { questions: live } = asking.root.run.live ?? {}
-    await show(asking, { elicited: [toElicited(asking, question)] })
+    await show(asking, { askedDuringCalls: [toElicited(asking, question)] })
     live?.onStateChange('asked')
     const ended = await untilEnded(asking, question, signal)
     live?.onStateChange('ended')
@@ -223,7 +223,7 @@ function toTerms(terms: ResolvedTerms, request: ElicitationRequest, by: string):
 function toElicited(
   { call }: AskingCall,
   question: Approval,
-): NonNullable<EventNotes['elicited']>[number] {
+): NonNullable<EventNotes['askedDuringCalls']>[number] {
   const { toolName, args } = question
   const madeBy = call.toolContext.functionCallId ?? ''
   return { ...toAskedNote(question, { state: 'none' }), toolName, args: { ...args }, madeBy }

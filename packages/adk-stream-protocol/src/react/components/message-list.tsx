@@ -12,7 +12,7 @@ import {
   type Decision,
   type Votes,
 } from '../reading/approval.ts'
-import { useSameObject } from '../hooks/use-stable.ts'
+import { useSameObject } from '../use-stable.ts'
 import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { isWaiting, getArguments, isCall, type Call, getToolName } from '../reading/call.ts'

@@ -8,7 +8,7 @@ import { toLiteral } from '../../shared/literal-text.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { readLoss, toServerError, type Problem } from '../reading/problem.ts'
 import { useCountdown } from './countdown.tsx'
-import type { ConnectionState } from '../../client/transports/connection-state.ts'
+import type { ConnectionState } from '../../client/connection/connection-state.ts'
 import { OutlinedButton } from './buttons.tsx'
 import { returnFocus } from './focus.ts'
 

@@ -4,10 +4,10 @@ import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'r
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { RefusedDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
-import type { ResponseChannel } from '../../client/transports/transport.ts'
+import type { ResponseChannel } from '../../client/connection/transport.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
-import type { ConnectionState } from '../../client/transports/connection-state.ts'
+import type { ConnectionState } from '../../client/connection/connection-state.ts'
 import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import type { Problem } from '../reading/problem.ts'
@@ -22,7 +22,7 @@ import {
 import { useConnection, useDraftKey } from './use-connection.ts'
 import { useDecisions } from './use-decisions.ts'
 import { useRecovery } from './use-recovery.ts'
-import { useStableApi, useStableCallback } from './use-stable.ts'
+import { useStableApi, useStableCallback } from '../use-stable.ts'
 import {
   type AnyChatTransport,
   bindChat,

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { AdkApi, ApprovalPaging, ApprovalQuery } from '../../client/api/adk-api.ts'
 import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
-import { DECISION_CANCELLED } from '../../client/transports/transport.ts'
+import { DECISION_CANCELLED } from '../../client/connection/transport.ts'
 import type { ApprovalPage, PendingApproval } from '../../protocol/server-views.ts'
 import { type Decision, isUndecided, mayWait } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
@@ -13,7 +13,7 @@ import {
   useWaitingDecisions,
 } from './use-pending-approvals.ts'
 import type { Refusals } from './use-attached-chat.ts'
-import { useLatest } from './use-stable.ts'
+import { useLatest } from '../use-stable.ts'
 
 /**
  * When the inbox is refreshed, in addition to the server's feed.

@@ -8,7 +8,7 @@ import { Listeners } from '../../shared/collections.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
 import type { ChatInstance } from './use-chat-instance.ts'
-import type { ChatApi } from './use-stable.ts'
+import type { ChatApi } from '../use-stable.ts'
 
 /**
  * Why the server refused decisions, by approval id.

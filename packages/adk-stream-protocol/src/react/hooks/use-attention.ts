@@ -5,7 +5,7 @@ import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { toLiteral } from '../../shared/literal-text.ts'
 import { isUndecided } from '../reading/approval.ts'
 import { raiseShownSeverity } from '../reading/risk.ts'
-import { useLatest } from './use-stable.ts'
+import { useLatest } from '../use-stable.ts'
 
 /**
  * Options of `useAttention`.

@@ -15,7 +15,7 @@ import {
   runBrowserTools,
   runCall,
 } from '../../client/tools/browser-tools.ts'
-import { useLatest } from './use-stable.ts'
+import { useLatest } from '../use-stable.ts'
 import { type Call, getToolName, isCall } from '../reading/call.ts'
 
 /** An attached chat with the tool types of its messages. */

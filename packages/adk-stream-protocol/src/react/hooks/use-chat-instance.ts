@@ -3,7 +3,7 @@ import type { ChatTransport, UIMessage, UITools } from 'ai'
 import { useState } from 'react'
 
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
-import type { ResponseChannel } from '../../client/transports/transport.ts'
+import type { ResponseChannel } from '../../client/connection/transport.ts'
 import { createLocalToolResults, type LocalToolResults } from './use-browser-tools.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 

@@ -2,7 +2,7 @@ import type { FileUIPart } from 'ai'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 
 import { isBusy } from '../../client/sync/attachable-chat.ts'
-import { useLatest } from './use-stable.ts'
+import { useLatest } from '../use-stable.ts'
 
 /**
  * A message of the person.

@@ -1,7 +1,7 @@
 import { useCallback, useSyncExternalStore } from 'react'
 
-import type { Identified } from '../../client/api/principal-tag.ts'
-import type { Connected, ConnectionState } from '../../client/transports/connection-state.ts'
+import type { Identified } from '../../client/connection/principal-tag.ts'
+import type { Connected, ConnectionState } from '../../client/connection/connection-state.ts'
 
 const IDLE: ConnectionState = { state: 'idle' }
 

@@ -4,13 +4,13 @@ import { useCallback, useEffect, useMemo, useRef } from 'react'
 
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { AdkApi } from '../../client/api/adk-api.ts'
-import { type ConnectionState, isBrowserOffline } from '../../client/transports/connection-state.ts'
-import { DECISION_CANCELLED } from '../../client/transports/transport.ts'
+import { type ConnectionState, isBrowserOffline } from '../../client/connection/connection-state.ts'
+import { DECISION_CANCELLED } from '../../client/connection/transport.ts'
 import type { Decision } from '../reading/approval.ts'
 import { sendDecision } from './chat-actions.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
 import { usePendingIds, useRefusedDecisions, useWaitingDecisions } from './use-pending-approvals.ts'
-import { type ChatApi, useLatest } from './use-stable.ts'
+import { type ChatApi, useLatest } from '../use-stable.ts'
 
 /** A chat with what sends its decisions and recovers it. */
 export interface ChatTarget<Tools extends UITools> {

@@ -9,7 +9,7 @@ import {
   type WaitingDecisions,
 } from '../../client/api/decision-outbox.ts'
 import { type ApprovalDetails, readApprovals, type Votes } from '../reading/approval.ts'
-import { useLatest } from './use-stable.ts'
+import { useLatest } from '../use-stable.ts'
 
 /** The part of `AdkApi` that keeps decisions. */
 export type WaitingDecisionsApi = Pick<

@@ -8,7 +8,7 @@ import {
   type ConnectionState,
   onNetworkBack,
   retryConnections,
-} from '../../client/transports/connection-state.ts'
+} from '../../client/connection/connection-state.ts'
 import { readProblem } from '../reading/problem.ts'
 import { recoverChat } from './chat-actions.ts'
 import type { Refusals } from './use-attached-chat.ts'

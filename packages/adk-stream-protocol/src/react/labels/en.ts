@@ -1,4 +1,4 @@
-import { toRemoteTitle } from '../../protocol/message.ts'
+import { toRemoteTitle } from '../../protocol/remote-titles.ts'
 import { toDuration } from './labels.ts'
 import type { AdkLabels } from './labels.ts'
 

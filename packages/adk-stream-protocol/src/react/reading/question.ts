@@ -1,7 +1,7 @@
 import type { UIMessage } from 'ai'
 
 import { isRecord } from '../../protocol/guards.ts'
-import { type RemoteRequestKind, readRemoteTitle } from '../../protocol/message.ts'
+import { type RemoteRequestKind, readRemoteTitle } from '../../protocol/remote-titles.ts'
 import { type Approval, asksForAnswer, isPending } from './approval.ts'
 import { toDisplayName } from './display-name.ts'
 import { findOptionName } from './form-fields.ts'

@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 
 import { ProtocolError } from '../../protocol/errors.ts'
 import { keepNewest } from '../../shared/collections.ts'
-import { readError } from '../http/exchange.ts'
+import { readError } from '../../store/read-error.ts'
 
 /** The user, service or browser that sends a request. Chats are visible only to the principal that created them. */
 export interface Principal {

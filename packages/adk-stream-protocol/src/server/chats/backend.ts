@@ -2,10 +2,10 @@ import type { BaseTool } from '@google/adk'
 
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { CallKinds } from '../../calls/call-kind.ts'
-import type { AgentHost } from './turns/agent-host.ts'
+import type { AgentHost } from './host/agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
-import type { CheckPreview, MayEdit, RefreshApproval } from './decisions/policy-checks.ts'
+import type { CheckPreview, MayEdit, RefreshApproval } from './host/policy-checks.ts'
 import type { BrowserCallStore, ChatStore, Store } from '../../store/store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 

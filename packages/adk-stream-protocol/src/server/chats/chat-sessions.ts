@@ -7,8 +7,8 @@ import type { Content } from '@google/genai'
 import { hasReadableText, toUserContent } from '../../agent/user-message.ts'
 import type { Cut } from '../../agent/history/cut-events.ts'
 import { cutEvents } from '../../agent/history/cut-events.ts'
-import type { EventNotes, RepliedNote } from '../../agent/history/event-notes.ts'
-import { writeNotes } from '../../agent/history/event-notes.ts'
+import type { EventNotes, RepliedNote } from '../../agent/events/event-notes.ts'
+import { writeNotes } from '../../agent/events/event-notes.ts'
 import {
   repeatsReplies,
   findUnstored,
@@ -16,17 +16,10 @@ import {
   storePartialReply,
 } from '../../agent/history/interrupted-turn.ts'
 import { positionOf } from '../../agent/history/position.ts'
-import type {
-  Conversation,
-  ReadConversationOptions,
-  StoredTurn,
-} from '../../agent/history/replay-turn.ts'
-import {
-  findTurn,
-  readConversation,
-  replayTurn,
-  splitTurns,
-} from '../../agent/history/replay-turn.ts'
+import type { Conversation, ReadConversationOptions } from '../../agent/history/replay-turn.ts'
+import type { StoredTurn } from '../../agent/history/stored-turns.ts'
+import { readConversation, replayTurn } from '../../agent/history/replay-turn.ts'
+import { findTurn, splitTurns } from '../../agent/history/stored-turns.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'

@@ -22,8 +22,8 @@ import type { Backend, LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { LiveLease } from './live-leases.ts'
-import type { DecidedCallRef } from './decisions/decided-turns.ts'
-import type { AgentServices } from './turns/agent-host.ts'
+import type { DecidedCallRef } from './host/stored-calls.ts'
+import type { AgentServices } from './host/agent-host.ts'
 import type { TurnService } from './turns/turn-service.ts'
 
 /** Options of Gemini Live sessions: the option `live` of `createBridge`. */

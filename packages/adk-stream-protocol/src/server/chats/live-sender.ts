@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 import type { Approval } from '../../approvals/approval.ts'
 import { understandReply } from '../../approvals/understand-reply.ts'
-import { findReplyTo } from '../../agent/history/replay-turn.ts'
+import { findReplyTo } from '../../agent/history/stored-turns.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import { RequestChat } from '../../relay/relay-signals.ts'

@@ -9,7 +9,7 @@ import { keyOf, type TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toAppChat } from '../chats/backend.ts'
 import { LOCK_RETRY_MS } from '../chats/turns/chat-locker.ts'
-import { readCallState } from '../chats/turns/stored-calls.ts'
+import { readCallState } from '../chats/host/stored-calls.ts'
 
 export interface StoredNewsOptions {
   readonly backend: LazyBackend

@@ -1,9 +1,8 @@
 import type { z } from 'zod'
 
 import { parseJson } from '../../protocol/client-input.ts'
-import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
 import { MAX_POSITION_LENGTH } from '../../protocol/turn-position.ts'
-import { StoreError } from '../../store/store-error.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnFormat } from './turn-format.ts'
@@ -139,25 +138,6 @@ export async function readBody(
     })
   }
   return Buffer.concat(parts, size)
-}
-
-/** Converts a thrown value to the error that clients receive. Only a temporary error of the store asks them to try again. */
-export function readError(thrown: unknown): ProtocolError {
-  if (!(thrown instanceof StoreError) || thrown.code === 'invalid') return toProtocolError(thrown)
-  if (thrown.code === 'lock-lost') return new ProtocolError('turn-lost', { cause: thrown })
-  if (thrown.isLasting) return new ProtocolError('store-failed', { cause: thrown })
-  const retryAfterSeconds = thrown.code === 'busy' ? 1 : 5
-  return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
-}
-
-/** Returns the error of the store that a plugin has thrown, or else what was thrown. */
-export function findStoreError(thrown: unknown): unknown {
-  return thrown instanceof Error && thrown.cause instanceof StoreError ? thrown.cause : thrown
-}
-
-/** Whether an error code is one that `readError` gives to failures of the store. */
-export function isStoreFailure(code: string | undefined): boolean {
-  return code === 'unavailable' || code === 'store-failed'
 }
 
 /** Reads the body of a request as JSON. Throws if it is not JSON or is larger than `maxBodyBytes`. */

@@ -7,7 +7,8 @@ import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authe
 import { checkDecidedAs, credentialCheck, tagPrincipal } from '../auth/authenticate.ts'
 import type { Drain } from '../settings/drain.ts'
 import type { Exchange, JsonReply, Reply } from './exchange.ts'
-import { readError, reply, withHeaders } from './exchange.ts'
+import { reply, withHeaders } from './exchange.ts'
+import { readError } from '../../store/read-error.ts'
 import type { AllowedHosts, Proxies } from './hosts-and-proxies.ts'
 import { PREFLIGHT_HEADERS, checkOrigin, isAllowedHost } from './hosts-and-proxies.ts'
 

@@ -8,6 +8,7 @@ import { assessRisk } from '../../approvals/risk.ts'
 import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import { pickQuestion } from '../../protocol/question-terms.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import type { EditPreview, ShownPerson } from '../../protocol/server-views.ts'
 import { collect } from '../../shared/async.ts'
@@ -17,8 +18,8 @@ import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { toDecider, toError } from '../chats/decisions/decision-results.ts'
 import type { PreviewResult } from '../../approvals/policy-previews.ts'
-import { checkApproved } from '../chats/decisions/policy-checks.ts'
-import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
+import { checkApproved } from '../chats/host/policy-checks.ts'
+import type { CurrentApproval } from '../chats/host/policy-checks.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -231,7 +232,7 @@ export function viewApproval(
 ): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
-  const { hint, title, icon, payload, kind, schema: answerSchema, signIn, path } = terms
+  const { hint, title, icon, payload, path } = terms
   const { chain, userText } = terms
   const own = chat.principalId === principal.id
   const whyNot = whyUndecidable(approval, toDecider(principal))
@@ -253,10 +254,8 @@ export function viewApproval(
       title,
       icon,
       payload,
-      kind,
-      schema: answerSchema,
-      signIn,
     }),
+    ...pickQuestion(terms),
     ...viewPreview(approval, made),
     ...withoutUndefined({ argsSchema: schema, path }),
     requestedAt,

@@ -12,7 +12,7 @@ import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts
 import type { LazyBackend } from '../chats/backend.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import { toAnswer } from '../chats/turns/question-answers.ts'
-import { findStoredCall, type StoredCall } from '../chats/turns/stored-calls.ts'
+import { findStoredCall, type StoredCall } from '../chats/host/stored-calls.ts'
 import type { TurnService } from '../chats/turns/turn-service.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'

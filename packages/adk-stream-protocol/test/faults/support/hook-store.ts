@@ -1,6 +1,6 @@
 import type { Event } from '@google/adk'
 
-import { readNotes } from '../../../src/agent/history/event-notes.ts'
+import { readNotes } from '../../../src/agent/events/event-notes.ts'
 import type { Approval } from '../../../src/approvals/approval.ts'
 import type { AuditEvent } from '../../../src/approvals/audit-entry.ts'
 import type { Store } from '../../../src/store/index.ts'

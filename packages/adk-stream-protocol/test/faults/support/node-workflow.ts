@@ -5,7 +5,7 @@ import { createEvent, FunctionNode, FunctionTool, ToolNode, Workflow } from '@go
 import type { Responder } from 'gemini-emulator'
 import { z } from 'zod'
 
-import { readNotes } from '../../../src/agent/history/event-notes.ts'
+import { readNotes } from '../../../src/agent/events/event-notes.ts'
 import { assistant, type EmulatedGemini } from '../../support/agents.ts'
 import type { Effect, Reached } from './payment-server.ts'
 

@@ -37,7 +37,7 @@ import {
   toDecider,
   toError,
 } from './decision-results.ts'
-import { checkApproved, checkPayload, checkPreview } from './policy-checks.ts'
+import { checkApproved, checkPayload, checkPreview } from '../host/policy-checks.ts'
 
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend

@@ -1,14 +1,15 @@
+import type { DecidedCallRef } from '../host/stored-calls.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isDecided, isRefusal } from '../../../approvals/approval.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { writeEnding } from '../turns/approval-endings.ts'
-import { isTurnLeft, readCallState } from '../turns/stored-calls.ts'
+import { isTurnLeft, readCallState } from '../host/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import { RunningCallError } from '../turns/turn-responses.ts'
 import { LiveCallError } from '../turns/turn-service.ts'
-import { isStoreFailure, readError } from '../../http/exchange.ts'
+import { isStoreFailure, readError } from '../../../store/read-error.ts'
 import { defer } from '../../../shared/async.ts'
 import { toChatKey } from '../../../shared/chat-ref.ts'
 import { keepNewest } from '../../../shared/collections.ts'
@@ -19,9 +20,6 @@ interface DecidedTurn {
   readonly result: Approval | Refusal
   readonly turn: Promise<Turn>
 }
-
-/** A call that was decided. */
-export type DecidedCallRef = Pick<Approval, 'chat' | 'toolCallId'>
 
 interface DecidedTurnsParts {
   readonly backend: LazyBackend

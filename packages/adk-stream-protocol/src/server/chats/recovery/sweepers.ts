@@ -9,7 +9,7 @@ import {
 } from '../../../store/remove-data.ts'
 import type { BrowserCall } from '../../../store/store.ts'
 import type { LazyBackend } from '../backend.ts'
-import { readCallState } from '../turns/stored-calls.ts'
+import { readCallState } from '../host/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 
 /** Background work at an interval, one run at a time. Other processes may do the same. */

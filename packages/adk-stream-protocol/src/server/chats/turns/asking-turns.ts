@@ -11,7 +11,7 @@ import type { Turn } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import { readCallState } from './stored-calls.ts'
+import { readCallState } from '../host/stored-calls.ts'
 import type { TurnService } from './turn-service.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 

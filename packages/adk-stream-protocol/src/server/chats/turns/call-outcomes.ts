@@ -14,7 +14,7 @@ import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { isClosing, type Turn } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import { readCallState } from './stored-calls.ts'
+import { readCallState } from '../host/stored-calls.ts'
 import { prefillTurn } from './turn-runs.ts'
 
 export interface CallOutcomesOptions extends TranslationOptions {

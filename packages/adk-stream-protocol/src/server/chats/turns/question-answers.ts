@@ -1,7 +1,7 @@
 import type { Content } from '@google/genai'
 
 import { describeEnding, toResponse } from '../../../agent/call-responses.ts'
-import type { DecidedNote, EventNotes } from '../../../agent/history/event-notes.ts'
+import type { DecidedNote, EventNotes } from '../../../agent/events/event-notes.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { isRefusal } from '../../../approvals/approval.ts'

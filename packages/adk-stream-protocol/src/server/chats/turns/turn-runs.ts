@@ -6,11 +6,11 @@ import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import {
   closeAtPause,
   findPositionAfter,
-  findTurn,
   markPauses,
   replayTurn,
   toReplay,
 } from '../../../agent/history/replay-turn.ts'
+import { findTurn } from '../../../agent/history/stored-turns.ts'
 import { ChunkWriter } from '../../../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../../../agent/translate/translate-event.ts'
 import type { Translation } from '../../../agent/translate/translation.ts'

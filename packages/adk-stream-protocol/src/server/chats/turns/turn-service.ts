@@ -6,13 +6,8 @@ import type { Event, Session } from '@google/adk'
 import { toRepliedNote } from '../../../agent/call-responses.ts'
 import { positionOf } from '../../../agent/history/position.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
-import {
-  closeAtPause,
-  findReplyTo,
-  findResumeIndex,
-  hasReply,
-  replayTurn,
-} from '../../../agent/history/replay-turn.ts'
+import { closeAtPause, findResumeIndex, replayTurn } from '../../../agent/history/replay-turn.ts'
+import { findReplyTo, hasReply } from '../../../agent/history/stored-turns.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
 import type { Translation } from '../../../agent/translate/translation.ts'
 import { toUserContent } from '../../../agent/user-message.ts'

@@ -14,7 +14,7 @@ import type { Turn } from '../../../turns/turn.ts'
 import type { LazyBackend } from '../../chats/backend.ts'
 import type { ApprovalDecisions } from '../../chats/decisions/approval-decisions.ts'
 import type { LiveRuns } from '../../chats/live-runs.ts'
-import { findStoredCall } from '../../chats/turns/stored-calls.ts'
+import { findStoredCall } from '../../chats/host/stored-calls.ts'
 import type { FrameHandlers } from '../../sockets/frame-handlers.ts'
 import type { BidiEvent } from './bidi-events.ts'
 

@@ -3,6 +3,9 @@ import { z } from 'zod'
 
 import { isRecord } from '../../protocol/guards.ts'
 import type { AudioCount } from '../../protocol/message.ts'
+import { QUESTION_KINDS } from '../../protocol/question-terms.ts'
+import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
+import { isSignInTerms } from '../../protocol/sign-in-terms.ts'
 import type { Preview, ShownPreview } from '../../protocol/preview.ts'
 
 // Checked by `PolicyPreview` before it was stored.
@@ -21,17 +24,9 @@ const AskedNote = z.object({
   misleading: z.literal(true).exactOptional(),
   icon: z.string().exactOptional(),
   payload: z.unknown().exactOptional(),
-  kind: z.enum(['input', 'sign-in', 'elicitation']).exactOptional(),
+  kind: z.enum(QUESTION_KINDS).exactOptional(),
   schema: z.record(z.string(), z.unknown()).exactOptional(),
-  signIn: z
-    .object({
-      provider: z.string(),
-      label: z.string(),
-      type: z.enum(['oauth2', 'openIdConnect', 'apiKey']),
-      scopes: z.array(z.string()),
-      help: z.string().optional(),
-    })
-    .exactOptional(),
+  signIn: z.custom<SignInTerms>(isSignInTerms).exactOptional(),
   /** Whether the policy gives a preview of the call. */
   hasPreview: z.literal(true).exactOptional(),
   preview: Shown.exactOptional(),
@@ -65,8 +60,8 @@ const NestedQuestion = AskedNote.extend({
 })
 export type NestedQuestion = z.infer<typeof NestedQuestion>
 
-/** A question of an MCP server, with the call during which it was asked. */
-const ElicitedNote = NestedQuestion.extend({ madeBy: z.string() })
+/** A question that a call asks while it runs, with that call. */
+const DuringCallNote = NestedQuestion.extend({ madeBy: z.string() })
 
 /** A call of an agent that is used as a tool and waits for approvals inside. */
 const PausedNote = z.object({
@@ -207,8 +202,8 @@ export const EventNotes = z.object({
   /** Calls of agents used as tools that wait for approvals inside. */
   paused: z.array(PausedNote).exactOptional(),
   nested: NestedNote.exactOptional(),
-  /** Questions of MCP servers. The event has no content. */
-  elicited: z.array(ElicitedNote).exactOptional(),
+  /** Questions that calls ask while they run. The event has no content. */
+  askedDuringCalls: z.array(DuringCallNote).exactOptional(),
   /** The progress of an agent with steps. The event has no content. */
   progress: ProgressNote.exactOptional(),
   /** The start or the outcome of a workflow node. The event has no content, or is the input of an agent. */
@@ -261,4 +256,10 @@ export function readNotes({
 export function isUserMessage({ customMetadata }: Event, id: string): boolean {
   const stored: unknown = customMetadata?.[KEY]
   return isRecord(stored) && stored['userMessageId'] === id
+}
+
+/** Returns the calls inside other calls that have a result in an event. */
+export function readNestedIds(event: Event): string[] {
+  const parts = readNotes(event).nested?.event.content?.parts ?? []
+  return parts.flatMap(({ functionResponse }) => functionResponse?.id ?? [])
 }

@@ -90,3 +90,6 @@ function listAsked(calls: Calls, madeBy: string): string[] {
     call.madeBy === madeBy && call.state === 'asked' ? [id] : [],
   )
 }
+
+/** A call that was decided. */
+export type DecidedCallRef = Pick<Approval, 'chat' | 'toolCallId'>

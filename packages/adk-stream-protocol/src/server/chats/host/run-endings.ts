@@ -6,15 +6,15 @@ import type { Content } from '@google/genai'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import { STOPPED, toNestedEnding } from '../../../agent/call-responses.ts'
-import { isUserMessage, writeNotes } from '../../../agent/history/event-notes.ts'
+import { isUserMessage, writeNotes } from '../../../agent/events/event-notes.ts'
 import {
   type PartialReply,
   canBeContinued,
-  createFailureEvent,
   respondToDanglingCalls,
   storePartialReply,
 } from '../../../agent/history/interrupted-turn.ts'
-import { type StoredTurn, findTurn, splitTurns } from '../../../agent/history/replay-turn.ts'
+import { createFailureEvent } from '../../../agent/translate/model-outcome.ts'
+import { type StoredTurn, findTurn, splitTurns } from '../../../agent/history/stored-turns.ts'
 import { chatOf } from '../../../agent/tool-call.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import type { RunState } from '../../../calls/run-state.ts'
@@ -25,7 +25,7 @@ import type { RunOutcome } from '../../../turns/run-turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import { StoreError } from '../../../store/store-error.ts'
-import { findStoreError, isStoreFailure, readError } from '../../http/exchange.ts'
+import { findStoreError, isStoreFailure, readError } from '../../../store/read-error.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { readCallState } from './stored-calls.ts'
 

@@ -1,10 +1,10 @@
 import { AdkError } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { AdkChunkStream, ReconnectOptions } from '../adk-ui-message.ts'
-import type { MessageView } from '../sync/chat-messages.ts'
-import type { ResponseStates } from '../sync/response-states.ts'
+import type { MessageView } from './chat-messages.ts'
+import type { ResponseStates } from './response-states.ts'
 import type { ConnectionListener, ConnectionState } from './connection-state.ts'
-import type { StreamEnd } from '../api/turn-progress.ts'
+import type { StreamEnd } from './turn-progress.ts'
 import type { Message, TurnError } from '../../protocol/message.ts'
 
 /** What `attachChat` needs of a transport, besides the AI SDK's `ChatTransport`. */

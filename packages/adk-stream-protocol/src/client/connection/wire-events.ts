@@ -1,6 +1,6 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { MessageView } from '../sync/chat-messages.ts'
+import type { MessageView } from './chat-messages.ts'
 
 /**
  * Why a stream was opened: a message or responses were sent, a reply is regenerated, a running turn is read, or the server started a turn by itself (`turn`).

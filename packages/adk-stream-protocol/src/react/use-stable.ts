@@ -1,7 +1,7 @@
 import type { RefObject } from 'react'
 import { useCallback, useMemo, useLayoutEffect, useRef } from 'react'
 
-import type { AdkApi } from '../../client/api/adk-api.ts'
+import type { AdkApi } from '../client/api/adk-api.ts'
 
 /** The part of `AdkApi` that a chat uses. */
 export type ChatApi = Pick<AdkApi, 'loadChat' | 'watchChat' | 'decide' | 'readApproval'>
