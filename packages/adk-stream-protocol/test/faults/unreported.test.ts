@@ -74,7 +74,8 @@ test('[AP70] an outcome is marked as reported when its turn ends', async () => {
   expect(setup.effects()).toHaveLength(1)
 })
 
-test('[AP70] an outcome is reported although its tool no longer exists', async () => {
+/** Asks for a call, and continues the chat with a server whose agent does not have its tool. */
+async function withoutTool() {
   const pay = new FunctionTool({
     name: 'pay',
     description: 'Pays.',
@@ -82,7 +83,7 @@ test('[AP70] an outcome is reported although its tool no longer exists', async (
     requireConfirmation: true,
     execute: () => ({ paid: true }),
   })
-  await using store = await openSqliteStore({ path: ':memory:' })
+  const store = await openSqliteStore({ path: ':memory:' })
   // There is one server at a time, so none can lose its lease to another one.
   const options = { store, authenticate: () => HANAKO, limits: { ...LIMITS, leaseMs: 300 } }
   const before = await serve({
@@ -92,12 +93,30 @@ test('[AP70] an outcome is reported although its tool no longer exists', async (
   await (await before.browser().say('[[call pay {}]]')).text()
   await before[Symbol.asyncDispose]()
   const [approval] = await store.approvals.list({ limit: 1 })
-  await dyingServer({ store }).decide(approval?.id ?? '', { by: HANAKO, approved: false })
+  return { options, id: approval?.id ?? '' }
+}
+
+test('[AP70] an outcome is reported although its tool no longer exists', async () => {
+  const { options, id } = await withoutTool()
+  await using store = options.store
+  await dyingServer({ store }).decide(id, { by: HANAKO, approved: false })
   await using server = await serve(options)
   const unreported = () => store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
   await expect.poll(unreported, POLLING).toEqual([])
   expect(await stored({ store })).toContain('"status":"denied"')
   expect(server.emulator.requests).toHaveLength(0)
+})
+
+test('[AP114] an approved call whose tool no longer exists is cancelled after two attempts', async () => {
+  const { options, id } = await withoutTool()
+  await using store = options.store
+  const onError = vi.fn<(error: unknown) => void>()
+  await using server = await serve({ ...options, onError })
+  const response = await server.browser().post(`/approvals/${id}`, { approved: true })
+  expect(response.status).toBe(200)
+  await expect.poll(() => stored({ store }), POLLING).toContain('could not continue with it')
+  // Each attempt fails in ADK, and the last one is reported.
+  expect(onError.mock.calls.length).toBeLessThanOrEqual(3)
 })
 
 const POLLING = { timeout: 120_000, interval: 20 }

@@ -196,7 +196,9 @@ export class DecidedTurns {
 
   /** AP114: records that an approved call did not start. Cancels the call after too many attempts. */
   async #recordAttempt(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
-    const end = turn.failure !== undefined ? 'failed' : 'ended'
+    // The cause of an error may be temporary, unless the agent does not have the tool: ADK then refuses to resume.
+    const mayRecover = turn.failure !== undefined && !(await isToolGone(backend, approval))
+    const end = mayRecover ? 'failed' : 'ended'
     if (this.#attempts.note(approval.id, end)) return
     const cancelled = await backend.ledger.cancel(approval.id, CANNOT_START)
     if (isRefusal(cancelled)) return
@@ -207,6 +209,18 @@ export class DecidedTurns {
       ),
     )
   }
+}
+
+/** Whether the agent no longer has the tool of a call. A toolset that cannot be listed may still have it. */
+async function isToolGone(
+  { findTool }: Backend,
+  { chat, toolName, terms }: Approval,
+): Promise<boolean> {
+  if (terms.kind !== undefined) return false
+  return findTool(chat, toolName).then(
+    (tool) => tool === undefined,
+    () => false,
+  )
 }
 
 function isNothingNew(error: unknown): boolean {
