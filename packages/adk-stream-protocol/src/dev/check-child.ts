@@ -2,11 +2,12 @@ import path from 'node:path'
 
 import { z } from 'zod'
 
-import { describeLoadError } from './describe-load-error.ts'
-import { LoadError } from './load-error.ts'
-import { loadModule } from './load-module.ts'
-import type { AgentReport } from './report-agent.ts'
-import { type AdkVersion, readAdkVersion } from './versions.ts'
+import { describeLoadError } from './load/describe-load-error.ts'
+import { loadEnvironment } from './load/environment.ts'
+import { LoadError } from './load/load-error.ts'
+import { openLoader } from './load/load-module.ts'
+import type { AgentReport } from './agents/report-agent.ts'
+import { type AdkVersion, readAdkVersion } from './load/versions.ts'
 
 /** What the process that loads an agent is asked, as its argument. */
 export const CheckRequest = z.object({
@@ -29,24 +30,20 @@ export type CheckReply =
 
 /** Imports the modules that import ADK. */
 function importReport() {
-  return Promise.all([import('./read-exports.ts'), import('./report-agent.ts')])
+  return Promise.all([import('./agents/read-exports.ts'), import('./agents/report-agent.ts')])
 }
 
 async function check({ file, exportName, envFiles, connect }: CheckRequest): Promise<CheckReply> {
   const cwd = process.cwd()
   const shown = path.relative(cwd, file) || file
-  const { exports, adkCopies } = await loadModule(file, { cwd, envFiles, preload: importReport })
-  const adk = readAdkVersion(adkCopies, cwd)
+  loadEnvironment(file, { cwd, envFiles })
+  const loader = await openLoader(file, { cwd, preload: importReport })
+  const exports = await loader.load(file)
+  const adk = readAdkVersion(loader.adkCopies(), cwd)
   const [{ readExports }, { reportAgent }] = await importReport()
-  try {
-    const found = readExports(exports, { file: shown, exportName })
-    const report = await reportAgent(found.settings, { connect })
-    return { type: 'report', exportName: found.exportName, adk, report }
-  } catch (error) {
-    if (error instanceof TypeError && error.message.startsWith('createBridge'))
-      throw new LoadError('no-agent', `${shown}: ${error.message}`, { cause: error })
-    throw error
-  }
+  const found = readExports(exports, { file: shown, exportName })
+  const report = await reportAgent(found.settings, { connect })
+  return { type: 'report', exportName: found.exportName, adk, report }
 }
 
 /** Ends the process also if the agent keeps timers or connections open. */

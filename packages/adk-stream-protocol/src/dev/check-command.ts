@@ -7,8 +7,8 @@ import { defer } from '../shared/async.ts'
 import { type CommandOutput, runCommand } from '../shared/command.ts'
 import type { CheckReply, CheckRequest } from './check-child.ts'
 import { describeReport } from './describe-report.ts'
-import { findAgentFiles } from './find-agents.ts'
-import { OWN_VERSION } from './versions.ts'
+import { findAgentFiles } from './load/find-agents.ts'
+import { OWN_VERSION } from './load/versions.ts'
 
 const USAGE = `Usage:
   adk-stream-protocol check [path] [options]

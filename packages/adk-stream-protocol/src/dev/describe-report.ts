@@ -1,6 +1,6 @@
 import type { CheckReply } from './check-child.ts'
-import type { AgentReport, ToolReport, ToolsetReport } from './report-agent.ts'
-import { OWN_VERSION } from './versions.ts'
+import type { AgentReport, ToolReport, ToolsetReport } from './agents/report-agent.ts'
+import { OWN_VERSION } from './load/versions.ts'
 
 /** Describes an agent that was loaded, line by line. */
 export function* describeReport(

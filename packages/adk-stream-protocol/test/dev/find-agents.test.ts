@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
-import { findAgentFiles } from '../../src/dev/find-agents.ts'
+import { findAgentFiles } from '../../src/dev/load/find-agents.ts'
 
 test.each<[files: string[], place: string, found: string[]]>([
   [['own.mjs', 'agent.ts'], 'own.mjs', ['own.mjs']],

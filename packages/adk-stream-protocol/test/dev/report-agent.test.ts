@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 
 import type { ApprovalPolicy } from '../../src/approvals/policy.ts'
-import { describeLoadError } from '../../src/dev/describe-load-error.ts'
+import { describeLoadError } from '../../src/dev/load/describe-load-error.ts'
 import { describeReport } from '../../src/dev/describe-report.ts'
-import { readExports } from '../../src/dev/read-exports.ts'
-import { reportAgent } from '../../src/dev/report-agent.ts'
+import { readExports } from '../../src/dev/agents/read-exports.ts'
+import { reportAgent } from '../../src/dev/agents/report-agent.ts'
 import { browserTool, createBridge } from '../../src/server/index.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
 

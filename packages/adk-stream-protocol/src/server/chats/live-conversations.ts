@@ -136,7 +136,7 @@ const SPOKEN: Partial<RunConfig> = {
 }
 
 /** Returns an agent with its live model. Throws if it cannot run live. */
-function toLiveModelAgent(
+export function toLiveModelAgent(
   name: string,
   agent: RootAgent,
   override: Gemini | string | undefined,

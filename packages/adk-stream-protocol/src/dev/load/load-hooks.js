@@ -12,7 +12,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
  */
 
 /** The code of this package. */
-const OWN_CODE = new URL('..', import.meta.url).href
+const OWN_CODE = new URL('../..', import.meta.url).href
 
 /** @type {HookData} */
 let data

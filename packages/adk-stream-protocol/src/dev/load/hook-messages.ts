@@ -15,7 +15,7 @@ export type HookMessage =
   | ({ readonly type: 'syntax'; readonly text: string } & SourcePosition)
 
 /** A place in a source file. Lines and columns start with 1. */
-export interface SourcePosition {
+interface SourcePosition {
   readonly file: string
   readonly line: number
   readonly column: number

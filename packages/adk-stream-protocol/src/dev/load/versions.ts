@@ -12,7 +12,7 @@ const Manifest = z.object({
 })
 
 /** This package. */
-const OWN = readManifest(new URL('../../package.json', import.meta.url))
+const OWN = readManifest(new URL('../../../package.json', import.meta.url))
 
 /** The version of this package. */
 export const OWN_VERSION = OWN.version

@@ -1,10 +1,10 @@
 import type { BaseAgent, BaseToolset } from '@google/adk'
 import { LLMRegistry, MCPToolset, isBaseLlm, isLlmAgent } from '@google/adk'
 
-import { asBrowserTool } from '../calls/browser-tool.ts'
-import { isRecord } from '../protocol/guards.ts'
-import type { AgentGraph, FoundTool, FoundToolset } from '../server/agent-graph.ts'
-import { listAgents } from '../server/chats/find-tool.ts'
+import { asBrowserTool } from '../../calls/browser-tool.ts'
+import { isRecord } from '../../protocol/guards.ts'
+import type { AgentGraph, FoundTool, FoundToolset } from '../../server/agent-graph.ts'
+import { listAgents } from '../../server/chats/find-tool.ts'
 import {
   checkAgents,
   explainApproval,
@@ -12,8 +12,8 @@ import {
   readAgentGraphs,
   reasonOf,
   type ApprovalNeed,
-} from '../server/check-agent.ts'
-import type { BridgeSettings } from '../server/options.ts'
+} from '../../server/check-agent.ts'
+import type { BridgeSettings } from '../../server/options.ts'
 
 /** A tool of an agent, and whether its calls need approval. */
 export interface ToolReport extends ApprovalNeed {
@@ -79,16 +79,18 @@ function readGraph(settings: BridgeSettings, problems: string[]): AgentGraph {
     problems.push(...[...findProblems(settings, graph)].map(toSentence))
     return graph
   } catch (error) {
-    problems.push(toSentence(describe(error)))
+    problems.push(toSentence(describeError(error)))
     return { tools: [], toolsets: [], remotes: [], isOpaque: true }
   }
 }
 
-function describe(error: unknown): string {
+/** Returns the message of an error. */
+export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function toSentence(problem: string): string {
+/** Returns an error of `createBridge` without its name. */
+export function toSentence(problem: string): string {
   const text = problem.replace(/^createBridge:? /, '')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
@@ -127,7 +129,7 @@ async function reportToolset(
     )
     return { ...report, tools }
   } catch (error) {
-    const [line = ''] = describe(error).split('\n')
+    const [line = ''] = describeError(error).split('\n')
     problems.push(`The tools of ${server ?? 'a toolset'} cannot be listed: ${line}`)
     return { ...report, tools: undefined }
   }
@@ -138,7 +140,7 @@ async function checkListed(settings: BridgeSettings, problems: string[]): Promis
   try {
     await checkAgents(settings)()
   } catch (error) {
-    problems.push(toSentence(describe(error)))
+    problems.push(toSentence(describeError(error)))
   }
 }
 
@@ -160,7 +162,7 @@ function describeServer(toolset: BaseToolset): string | undefined {
 }
 
 /** Returns the name of an agent's model, its own or that of the nearest agent above it, and adds a problem if ADK has none. */
-function findModel(agent: BaseAgent, problems: string[]): string | undefined {
+export function findModel(agent: BaseAgent, problems: string[]): string | undefined {
   if (!isLlmAgent(agent)) return undefined
   for (let each: BaseAgent | undefined = agent; each; each = each.parentAgent) {
     if (!isLlmAgent(each) || !each.model) continue

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import Module, { createRequire, register } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -6,37 +6,34 @@ import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
 
 import { z } from 'zod'
 
-import { describeLoadError } from './describe-load-error.ts'
+import { describeLoadError, findMissingFiles } from './describe-load-error.ts'
 import type { HookData, HookMessage } from './hook-messages.ts'
-import { LoadError } from './load-error.ts'
 
-/** The module of an agent. */
-export interface LoadedModule {
-  readonly exports: Readonly<Record<string, unknown>>
-  /** The files of the application that were imported. */
-  readonly files: readonly string[]
+/** Loads the files of agents, and those that they import. */
+export interface ModuleLoader {
+  /** Imports a file. Throws a `LoadError`. */
+  readonly load: (file: string) => Promise<Readonly<Record<string, unknown>>>
+  /** The files of the application that were imported, or that an import names and that do not exist. */
+  readonly files: () => readonly string[]
   /** The folders of `@google/adk` that were imported, with the first file that did. */
-  readonly adkCopies: ReadonlyMap<string, string>
+  readonly adkCopies: () => ReadonlyMap<string, string>
 }
 
 export interface LoadOptions {
   /** The folder that paths are relative to. */
   readonly cwd: string
-  /** Default: `.env` beside the file and in `cwd`. */
-  readonly envFiles: readonly string[] | undefined
   /** Imports modules of this package that import ADK. Called before the agent is loaded if both use the same copy of ADK. */
   readonly preload: () => Promise<unknown>
 }
 
 /**
- * Imports the file of an agent, once per process: TypeScript without a bundler, and with the agent's copy of ADK for every import of ADK
- * that this package makes afterwards. Throws a `LoadError`.
+ * Opens the loader of a process, for the file of an agent and others: TypeScript without a bundler, and with this agent's copy of ADK for
+ * every import of ADK that this package makes afterwards.
  */
-export async function loadModule(
+export async function openLoader(
   file: string,
-  { cwd, envFiles, preload }: LoadOptions,
-): Promise<LoadedModule> {
-  for (const envFile of envFiles ?? defaultEnvFiles(file, cwd)) loadEnvFile(envFile, cwd)
+  { cwd, preload }: LoadOptions,
+): Promise<ModuleLoader> {
   const entry = pathToFileURL(realpathSync(file)).href
   await loadBeforeHooks(entry, preload)
   const { port1, port2 } = new MessageChannel()
@@ -45,20 +42,26 @@ export async function loadModule(
   port1.unref()
   process.setSourceMapsEnabled(true)
   const messages: HookMessage[] = []
+  const missing: string[] = []
   requireAsImported((folder, importer) => messages.push({ type: 'adk', folder, importer }))
-  const readMessages = (): void => {
+  const readMessages = (): readonly HookMessage[] => {
     for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1))
       // The hooks send nothing else.
       messages.push(next.message as HookMessage)
+    return messages
   }
-  try {
-    // A module namespace object.
-    const exports = (await import(entry)) as Record<string, unknown>
-    readMessages()
-    return { exports, files: listFiles(messages), adkCopies: listCopies(messages) }
-  } catch (error) {
-    readMessages()
-    throw await describeLoadError(error, { entry: file, cwd, messages })
+  return {
+    load: async (loaded) => {
+      try {
+        // A module namespace object.
+        return (await import(pathToFileURL(realpathSync(loaded)).href)) as Record<string, unknown>
+      } catch (error) {
+        missing.push(...findMissingFiles(error))
+        throw await describeLoadError(error, { entry: loaded, cwd, messages: readMessages() })
+      }
+    },
+    files: () => [...listFiles(readMessages()), ...missing],
+    adkCopies: () => listCopies(readMessages()),
   }
 }
 
@@ -110,25 +113,12 @@ function requireAsImported(onFound: (folder: string, importer: string) => void):
 
 const CJS_FILE = /^(.*[\\/]@google[\\/]adk)[\\/]dist[\\/]cjs[\\/](.+)$/
 
-/** The agent's own file wins: a variable that is set is not changed. */
-function defaultEnvFiles(file: string, cwd: string): string[] {
-  const files = [path.dirname(file), cwd].map((folder) => path.join(folder, '.env'))
-  return [...new Set(files)].filter((each) => existsSync(each))
-}
-
-function loadEnvFile(envFile: string, cwd: string): void {
-  try {
-    process.loadEnvFile(path.resolve(cwd, envFile))
-  } catch (cause) {
-    const reason = existsSync(path.resolve(cwd, envFile)) ? 'cannot be read' : 'does not exist'
-    throw new LoadError('env-file', `The file ${envFile} with environment variables ${reason}.`, {
-      cause,
-    })
-  }
-}
-
 function listFiles(messages: readonly HookMessage[]): string[] {
-  return [...new Set(messages.flatMap((each) => (each.type === 'file' ? [each.file] : [])))]
+  const imported = messages.flatMap((each) => (each.type === 'file' ? [each.file] : []))
+  // The hooks do not see what a CommonJS module requires.
+  const required = Object.keys(createRequire(import.meta.url).cache)
+  const own = required.filter((file) => !/[\\/]node_modules[\\/]/.test(file))
+  return [...new Set([...imported, ...own])]
 }
 
 function listCopies(messages: readonly HookMessage[]): Map<string, string> {

@@ -1,32 +1,56 @@
 import { isApp, isRunnableRoot } from '@google/adk'
 
-import { isObject, isRecord } from '../protocol/guards.ts'
-import { findSettings } from '../server/bridge-settings.ts'
-import { checkOptions } from '../server/check-options.ts'
-import { toObservers } from '../server/settings/observers.ts'
-import type { AnyBridgeOptions, BridgeSettings } from '../server/options.ts'
-import { toSettings } from '../server/options.ts'
-import { suggestName } from '../shared/suggest-name.ts'
-import { LoadError } from './load-error.ts'
+import { isObject, isRecord } from '../../protocol/guards.ts'
+import type { Bridge } from '../../server/bridge.ts'
+import { findSettings } from '../../server/bridge-settings.ts'
+import { checkOptions } from '../../server/check-options.ts'
+import { toObservers } from '../../server/settings/observers.ts'
+import type { AnyBridgeOptions, BridgeOptions, BridgeSettings } from '../../server/options.ts'
+import { toSettings } from '../../server/options.ts'
+import { suggestName } from '../../shared/suggest-name.ts'
+import { LoadError } from '../load/load-error.ts'
 
-/** The agent of a file, as the settings of a bridge. */
-export interface FoundAgent {
+/** The agent of a file: a bridge, or the options of one. */
+export type FoundAgent = {
   /** The name of the export. */
   readonly exportName: string
-  readonly kind: 'agent' | 'app' | 'options' | 'bridge'
   readonly settings: BridgeSettings
-}
+} & (
+  | { readonly kind: 'bridge'; readonly bridge: Bridge }
+  | { readonly kind: 'options'; readonly options: AnyBridgeOptions }
+  | { readonly kind: 'agent' | 'app'; readonly options: BridgeOptions }
+)
 
 /** The order in which exports are looked for. The first two have policies and sign-in of their own; the others are ADK's. */
 const NAMES = ['bridge', 'options', 'app', 'rootApp', 'rootAgent', 'default']
 
 /**
  * Finds the agent in the exports of a file: a bridge, options of one, an `App`, an agent or a workflow. `exportName` names it if the
- * file has several. Throws a `LoadError`, or the `TypeError` of `createBridge` if the options are invalid.
+ * file has several. Throws a `LoadError`.
  */
 export function readExports(
   exports: Readonly<Record<string, unknown>>,
-  { file, exportName }: { readonly file: string; readonly exportName?: string | undefined },
+  source: ExportSource,
+): FoundAgent {
+  try {
+    return findExport(exports, source)
+  } catch (error) {
+    // An option of a bridge is invalid.
+    if (error instanceof TypeError && error.message.startsWith('createBridge'))
+      throw new LoadError('no-agent', `${source.file}: ${error.message}`, { cause: error })
+    throw error
+  }
+}
+
+interface ExportSource {
+  /** As messages name it. */
+  readonly file: string
+  readonly exportName?: string | undefined
+}
+
+function findExport(
+  exports: Readonly<Record<string, unknown>>,
+  { file, exportName }: ExportSource,
 ): FoundAgent {
   const all = withCommonJs(exports)
   if (exportName !== undefined) {
@@ -81,22 +105,22 @@ function readExport(
 ): FoundAgent | undefined {
   const value = Object.hasOwn(exports, exportName) ? exports[exportName] : undefined
   const settings = findSettings(value)
-  if (settings) return { exportName, kind: 'bridge', settings }
+  // `findSettings` knows only bridges.
+  if (settings) return { exportName, kind: 'bridge', settings, bridge: value as Bridge }
   // ADK recognises its objects by symbols, also those of another copy, which the checks of the bridge then name.
   if (isApp(value)) {
     const { rootAgent: agent, plugins, name: appName } = value
-    return { exportName, kind: 'app', settings: readOptions({ agent, plugins, appName }) }
+    return { exportName, kind: 'app', ...readOptions({ agent, plugins, appName }) }
   }
-  if (isRunnableRoot(value))
-    return { exportName, kind: 'agent', settings: readOptions({ agent: value }) }
+  if (isRunnableRoot(value)) return { exportName, kind: 'agent', ...readOptions({ agent: value }) }
   if (exportName === 'options' && isObject(value))
-    return { exportName, kind: 'options', settings: readOptions(value) }
+    return { exportName, kind: 'options', ...readOptions(value) }
   return undefined
 }
 
-function readOptions(options: Readonly<Record<string, unknown>>): BridgeSettings {
+function readOptions<Options extends Readonly<Record<string, unknown>>>(options: Options) {
   checkOptions(options)
   // `checkOptions` has checked them.
-  const checked = options as unknown as AnyBridgeOptions
-  return toSettings(checked, toObservers(checked))
+  const checked = options as Options & BridgeOptions
+  return { options: checked, settings: toSettings(checked, toObservers(checked)) }
 }

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-import type { HookMessage, SourcePosition } from './hook-messages.ts'
-import { LoadError } from './load-error.ts'
+import type { HookMessage } from './hook-messages.ts'
+import { LoadError, type Place } from './load-error.ts'
 
 interface Attempt {
   /** The file of the agent. */
@@ -17,8 +17,8 @@ interface Attempt {
 /** Returns one sentence about an error with which a module failed to load, with the file and the line. */
 export async function describeLoadError(error: unknown, attempt: Attempt): Promise<LoadError> {
   const { messages, entry, cwd } = attempt
-  const failed = (code: LoadError['code'], message: string): LoadError =>
-    new LoadError(code, message, { cause: error })
+  const failed = (code: LoadError['code'], message: string, place?: Place): LoadError =>
+    new LoadError(code, message, { cause: error, place })
   const show = (file: string): string => path.relative(cwd, file) || file
   const at = ({ file, line, column }: Place): string =>
     [show(file), line, column].filter((each) => each !== undefined).join(':')
@@ -29,16 +29,17 @@ export async function describeLoadError(error: unknown, attempt: Attempt): Promi
       `${show(untyped.file)} is TypeScript, which Node ${process.versions.node} cannot load. ${INSTALL_TSX}, or use Node 22.18 or later`,
     )
   const syntax = messages.find((each) => each.type === 'syntax')
-  if (syntax) return failed('syntax', `${at(syntax)}: ${toSentence(syntax.text)}`)
+  if (syntax) return failed('syntax', `${at(syntax)}: ${toSentence(syntax.text)}`, syntax)
   const missing = readMissing(error)
   if (missing) {
     const { importer, name } = missing
-    const place = at({ file: importer, line: findLine(importer, name) })
+    const place = { file: importer, line: findLine(importer, name) }
     return failed(
       'missing-module',
       /^(?:\.|\/|[A-Za-z]:)/.test(name)
-        ? `${place}: imports ${name}, which does not exist.`
-        : `${place}: imports ${name}, which is not installed. Install it: npm install ${packageOf(name)}`,
+        ? `${at(place)}: imports ${name}, which does not exist.`
+        : `${at(place)}: imports ${name}, which is not installed. Install it: npm install ${packageOf(name)}`,
+      place,
     )
   }
   const text = toSentence(error instanceof Error ? error.message : String(error))
@@ -47,23 +48,26 @@ export async function describeLoadError(error: unknown, attempt: Attempt): Promi
     // Node only removes types. A compiler also translates enumerations and parameter properties.
     const isUntranslated = 'code' in error && error.code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'
     const remedy = isUntranslated ? ` ${INSTALL_TSX}` : ''
-    return failed('syntax', `${place ? at(place) : show(entry)}: ${text}${remedy}`)
+    return failed('syntax', `${place ? at(place) : show(entry)}: ${text}${remedy}`, place)
   }
   const place = readDecoration(error) ?? findFrame(error) ?? { file: entry }
-  return failed('threw', `${at(place)}: threw an error while it was loaded: ${text}`)
+  return failed('threw', `${at(place)}: threw an error while it was loaded: ${text}`, place)
 }
 
 const INSTALL_TSX = 'Install a package that compiles it: npm install --save-dev tsx'
-
-type Place = Pick<SourcePosition, 'file'> & {
-  readonly line?: number | undefined
-  readonly column?: number | undefined
-}
 
 /** Returns the first line of a text, with a full stop. */
 function toSentence(text: string): string {
   const [line = ''] = text.trim().split('\n')
   return /[.!?]$/.test(line) ? line : `${line || 'no message'}.`
+}
+
+/** Returns the files whose absence may be the reason for an error. */
+export function findMissingFiles(error: unknown): string[] {
+  const missing = readMissing(error)
+  if (!missing || !/^\.{1,2}\//.test(missing.name)) return []
+  const file = path.resolve(path.dirname(missing.importer), missing.name)
+  return [file, file.replace(/\.([cm]?)js$/, '.$1ts')]
 }
 
 /** Returns the import that failed, if Node could not find a module. */
@@ -122,7 +126,7 @@ function findFrame(error: unknown): Place | undefined {
   return undefined
 }
 
-const OWN_CODE = fileURLToPath(new URL('..', import.meta.url))
+const OWN_CODE = fileURLToPath(new URL('../..', import.meta.url))
 const FRAME = /(?:\(|at )((?:file:|\/|[A-Za-z]:)[^()\n]*?):(\d+):(\d+)\)?$/gm
 
 /** Finds the file with a syntax error. Node names it only when it compiles the file alone. */

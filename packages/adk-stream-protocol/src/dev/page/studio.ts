@@ -1,0 +1,35 @@
+import type { Authenticate, Principal } from '../../server/auth/authenticate.ts'
+import type { Bridge } from '../../server/bridge.ts'
+import type { AgentDescription } from '../agents/describe-agents.ts'
+import type { ConnectionListeners } from './connection-server.ts'
+import type { Person } from './dev-messages.ts'
+import type { Problem } from '../load/problem.ts'
+
+/** What the page shows about the agents. */
+interface PageDescription {
+  readonly agents: readonly AgentDescription[]
+  readonly modes: readonly string[]
+  readonly model: string
+  readonly liveModel?: string | undefined
+  readonly emulated: boolean
+  readonly signIn: boolean
+  readonly person?: Person | undefined
+  readonly people?: readonly Person[]
+  readonly problem?: Problem | undefined
+}
+
+/** The part of the package with the page that commands use. This package does not depend on it. */
+interface Studio {
+  readonly createStudioListener: (options: {
+    readonly bridge: Bridge
+    readonly info: (reader: { readonly principal: Principal | undefined }) => PageDescription
+    readonly authenticate?: Authenticate | undefined
+    readonly allowedHosts?: readonly string[]
+  }) => ConnectionListeners
+}
+
+/** Imports the package with the page. */
+export async function importStudio(url: string): Promise<Studio> {
+  // Its own tests check that it fits.
+  return (await import(url)) as Studio
+}

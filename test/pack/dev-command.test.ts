@@ -1,0 +1,344 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
+
+import { installProject, packAll } from './support/project.ts'
+
+// Outside of the workspace, so that only installed packages are found.
+const folder = mkdtempSync(path.join(tmpdir(), 'dev-'))
+const project = path.join(folder, 'project')
+
+beforeAll(async () => {
+  await installProject(project, await packAll(folder))
+  write('node_modules/adk-stream-protocol-studio', STUDIO)
+})
+
+const running: ChildProcess[] = []
+
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true })
+})
+
+function write(place: string, files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    const file = path.join(project, place, name)
+    mkdirSync(path.dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+}
+
+/** The routes of the package with the page, without the page. */
+const STUDIO = {
+  'package.json': '{ "type": "module", "exports": { ".": "./index.js" } }',
+  'index.js': `
+import { isAllowedHost } from 'adk-stream-protocol/server'
+import { toUpgradeListener } from 'adk-stream-protocol/use/node'
+export const createStudioListener = ({ bridge, info, authenticate }) => ({
+  request: async (request, response) => {
+    if (!isAllowedHost(request.headers.host, [])) return response.writeHead(403).end()
+    if (request.url !== '/studio') return bridge.node(request, response)
+    const principal = await authenticate({ headers: new Headers({ cookie: request.headers.cookie ?? '' }) })
+    response.end(JSON.stringify(await info({ principal })))
+  },
+  upgrade: toUpgradeListener(bridge),
+})
+`,
+}
+
+/** A running `dev`. */
+class Dev {
+  readonly #child: ChildProcess
+  readonly exited: Promise<number | null>
+  output = ''
+
+  constructor(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const cli = path.join(project, 'node_modules/adk-stream-protocol/dist/use/cli.js')
+    this.#child = spawn(process.execPath, [cli, 'dev', ...args], {
+      cwd,
+      // The conditions and the variables of the test run are not those of a terminal.
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    })
+    running.push(this.#child)
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on('data', (data: Buffer) => (this.output += data.toString()))
+    this.exited = new Promise((resolve) => this.#child.on('close', resolve))
+  }
+
+  /** Resolves when the output has this text, after what was there at the last call. */
+  async until(pattern: RegExp): Promise<RegExpExecArray> {
+    return vi.waitUntil(
+      () => {
+        const match = pattern.exec(this.output)
+        if (match) this.output = this.output.slice(match.index + match[0].length)
+        return match
+      },
+      { timeout: 60_000, interval: 20 },
+    )
+  }
+
+  stop(signal: NodeJS.Signals = 'SIGTERM'): void {
+    this.#child.kill(signal)
+  }
+}
+
+/** An agent with a tool that needs approval, and one that waits for a file. Each result has the version of the code. */
+const agent = (version: number, tools = 'refund, wait') => `
+import { appendFileSync, existsSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { FunctionTool, LlmAgent } from '@google/adk'
+import { z } from 'zod'
+import { version } from './version.mjs'
+const refund = new FunctionTool({
+  name: 'refund',
+  description: 'Refunds an order.',
+  parameters: z.object({ order: z.number() }),
+  requireConfirmation: true,
+  execute: ({ order }) => {
+    appendFileSync('effects.txt', 'refund ' + order + ' by ' + version + '/${version}\\n')
+    return { refunded: order, version }
+  },
+})
+const wait = new FunctionTool({
+  name: 'wait',
+  description: 'Waits for a file.',
+  parameters: z.object({ file: z.string() }),
+  execute: async ({ file }) => {
+    appendFileSync('effects.txt', 'waiting\\n')
+    while (!existsSync(file)) await setTimeout(20)
+    return { version }
+  },
+})
+export const rootAgent = new LlmAgent({ name: 'support', model: 'gemini-2.5-flash', tools: [${tools}] })
+`
+
+const versionOf = (version: number) => `export const version = ${version}\n`
+
+interface Info {
+  readonly agents: readonly { readonly name: string; readonly tools: readonly object[] }[]
+  readonly person: { readonly id: string }
+  readonly problem?: { readonly message: string; readonly codeFrame: string }
+}
+
+async function readInfo(url: string, cookie = ''): Promise<Info> {
+  const response = await fetch(`${url}/studio`, { headers: { cookie, connection: 'close' } })
+  return (await response.json()) as Info
+}
+
+/** Sends a message and returns the text of the stream. */
+async function say(url: string, chatId: string, text: string): Promise<string> {
+  const response = await fetch(`${url}/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      id: chatId,
+      messages: [{ id: `${chatId}-${text.length}`, role: 'user', parts: [{ type: 'text', text }] }],
+    }),
+  })
+  return response.text()
+}
+
+async function decide(url: string, stream: string): Promise<void> {
+  const id = /"approvalId":"([^"]+)"/.exec(stream)?.[1]
+  const response = await fetch(`${url}/approvals/${id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ approved: true }),
+  })
+  expect(response.status).toBe(200)
+}
+
+const readEffects = (): string =>
+  existsSync(path.join(project, 'effects.txt'))
+    ? readFileSync(path.join(project, 'effects.txt'), 'utf8')
+    : ''
+
+test('[DV1320] [DV1321] [DV1322] [DV1323] [DV1324] an agent is served without a key, and each save takes over without losing a reply or an approval', async () => {
+  write('', { 'agent.mjs': `import './version.mjs'\nthrow new Error('a <b>')\n` })
+  const dev = new Dev(project, ['--port', '0', '--as', 'alice', '--as', 'bob:manager'])
+  await dev.until(/✖ agent\.mjs:1: imports \.\/version\.mjs, which does not exist/)
+  const [, url = ''] = await dev.until(/(http:\S+) continues when the file is saved/)
+  write('', { 'version.mjs': versionOf(1) })
+  await dev.until(/✖ agent\.mjs:2:7: threw an error while it was loaded: a <b>\./)
+  await expectFailurePage(url)
+  write('', { 'agent.mjs': agent(1) })
+  await dev.until(/Model +emulator \(no key\)[^]*Data +\.adk.chats\.db[^]*Watching +2 files/)
+  expect(readFileSync(path.join(project, '.adk/.gitignore'), 'utf8')).toBe('*\n')
+  const info = await readInfo(url)
+  expect(info).toMatchObject({
+    emulated: true,
+    agents: [
+      { name: 'support', tools: [{ name: 'refund', approval: 'always' }, { name: 'wait' }] },
+    ],
+    person: { id: 'alice' },
+  })
+  expect(await readInfo(url, 'adk_studio_person=bob')).toMatchObject({
+    person: { id: 'bob', roles: ['manager'] },
+  })
+  const deltas = (await say(url, 'hello', 'Hello')).matchAll(/"delta":"([^"]*)"/g)
+  expect(Array.from(deltas, ([, text]) => text).join('')).toContain('not a model')
+
+  const [first, second, gone] = [
+    await say(url, 'approval', 'refund order 42'),
+    await say(url, 'again', 'refund order 43'),
+    await say(url, 'removed', 'refund order 44'),
+  ]
+  const waiting = say(url, 'running', '[[call wait {"file": "go.txt"}]]')
+  await vi.waitUntil(() => readEffects().includes('waiting'), { timeout: 30_000 })
+  write('', { 'version.mjs': versionOf(2) })
+  await dev.until(/✔ reloaded in \S+ s: version\.mjs/)
+  await decide(url, first)
+  await vi.waitUntil(() => readEffects().includes('refund'), { timeout: 30_000 })
+  expect(readEffects()).toBe('waiting\nrefund 42 by 2/1\n')
+  write('', { 'go.txt': '' })
+  expect(await waiting).toContain('{"version":1}')
+
+  write('', { 'agent.mjs': 'export const a = 1\nexport const b = (;\n' })
+  await dev.until(/✖ agent\.mjs:2: Unexpected token ';'\.[^]*The page still talks/)
+  const { problem } = await readInfo(url)
+  expect(problem).toMatchObject({ file: 'agent.mjs', line: 2 })
+  expect(problem?.codeFrame).toContain('> 2 | export const b = (;')
+  await decide(url, second)
+  await vi.waitUntil(() => readEffects().includes('43'), { timeout: 30_000 })
+
+  write('', { 'agent.mjs': agent(3, 'wait') })
+  await dev.until(/✔ reloaded .+: agent\.mjs \(tool removed: refund\)/)
+  expect((await readInfo(url)).problem).toBeUndefined()
+  await decide(url, gone)
+  await vi.waitUntil(
+    async () => {
+      const response = await fetch(`${url}/chats/removed/messages`)
+      return (await response.text()).includes('output-error')
+    },
+    { timeout: 60_000, interval: 100 },
+  )
+  expect(readEffects()).toBe('waiting\nrefund 42 by 2/1\nrefund 43 by 2/1\n')
+
+  await refuseForeignPages(url)
+  dev.stop()
+  expect(await dev.exited).toBe(0)
+})
+
+async function expectFailurePage(url: string): Promise<void> {
+  const headers = { accept: 'text/html', 'accept-language': 'ja' }
+  const page = await fetch(`${url}/`, { headers })
+  expect([page.status, page.headers.get('content-security-policy')]).toEqual([
+    503,
+    expect.stringContaining("default-src 'none'"),
+  ])
+  expect(await page.text()).toMatch(/<html lang="ja">[^]*a &lt;b&gt;\.[^]*&gt; 2 \| throw/)
+  expect((await fetch(`${url}/health`)).status).toBe(503)
+}
+
+/** Requests of pages of other sites. */
+async function refuseForeignPages(url: string): Promise<void> {
+  const { port, host } = new URL(url)
+  const send = (headers: Record<string, string>, target: string, method = 'GET') =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const request = httpRequest({ port, path: target, method, headers }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      request.on('error', reject)
+      request.end(method === 'POST' ? '{}' : undefined)
+    })
+  const statuses = {
+    rebinding: await send({ host: 'evil.example' }, '/studio'),
+    text: await send({ host, 'content-type': 'text/plain' }, '/stream', 'POST'),
+    origin: await send(
+      { host, origin: 'https://evil.example', 'content-type': 'application/json' },
+      '/stream',
+      'POST',
+    ),
+  }
+  expect(statuses).toEqual({ rebinding: 403, text: 415, origin: 403 })
+  const open = (headers: Record<string, string>) =>
+    new Promise<string>((resolve) => {
+      const socket = new WebSocket(`ws://localhost:${port}/live?chatId=socket`, { headers })
+      socket.on('open', () => {
+        socket.close()
+        resolve('open')
+      })
+      socket.on('error', (error) => resolve(error.message))
+    })
+  expect([
+    await open({}),
+    await open({ origin: 'https://evil.example' }),
+    await open({ host: 'evil.example' }),
+  ]).toEqual(['open', expect.stringContaining('403'), expect.stringContaining('403')])
+}
+
+/** Bad input: the arguments, the agent, and the only line that is printed. The exit code is 2. */
+const REFUSED: readonly (readonly [
+  args: readonly string[],
+  agent: string | undefined,
+  sentence: RegExp,
+])[] = [
+  [[], undefined, /^There is no agent in \.: no agent\.ts, .+Name the file of the agent\.$/],
+  [['none.ts'], undefined, /^none\.ts does not exist\.$/],
+  [['--model', 'gpt'], '', /^--model gpt: choose emulator or gemini\./],
+  [['--as', ':x'], '', /^--as :x: the name of a person has letters/],
+  [['--port', 'x'], '', /^--port x: a port is a number from 0 to 65535\.$/],
+  [['--port', 'TAKEN'], '', /^Port \d+ is in use\. Stop the other program, or leave out --port/],
+  [['--data', 'agent.mjs/data'], '', /^Cannot write to the data folder agent\.mjs\/data \(E/],
+  [['--no-reload'], 'export const b = (;\n', /^✖ agent\.mjs:1: Unexpected token ';'\./],
+  [['--no-reload'], `throw new Error('No')\n`, /^✖ agent\.mjs:1:7: threw .+ loaded: No\./],
+  [
+    ['--no-reload', '--model', 'gemini'],
+    '',
+    /^✖ `--model gemini` needs a key\. Set GOOGLE_API_KEY/,
+  ],
+  [['--no-reload'], 'await new Promise(() => {})\n', /^✖ agent\.mjs: waits at its top level/],
+  [['--no-reload'], 'process.exit(3)\n', /^✖ agent\.mjs: ended the process .+ \(code 3\)\.$/],
+]
+
+test('[DV1325] bad input is one sentence and exit code 2', async () => {
+  const taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  const address = taken.address()
+  const port = typeof address === 'object' && address ? String(address.port) : ''
+  const found = []
+  for (const [index, [args, text]] of REFUSED.entries()) {
+    // Without ADK, which would take a second to load.
+    const cwd = path.join(folder, `refused ${index}`)
+    mkdirSync(cwd)
+    if (text !== undefined) writeFileSync(path.join(cwd, 'agent.mjs'), text)
+    const dev = new Dev(
+      cwd,
+      args.map((each) => each.replace('TAKEN', port)),
+    )
+    found.push([await dev.exited, dev.output.split('\n')[0], /^ +at /m.test(dev.output)])
+  }
+  taken.close()
+  expect(found).toEqual(
+    REFUSED.map(([, , sentence]) => [2, expect.stringMatching(sentence) as string, false]),
+  )
+})
+
+test('[DV1320] without the package of the page, the command says how to install it', async () => {
+  const cwd = path.join(folder, 'no page')
+  mkdirSync(cwd)
+  writeFileSync(path.join(cwd, 'agent.mjs'), '')
+  const moved = path.join(project, 'node_modules/adk-stream-protocol-studio')
+  renameSync(moved, `${moved}-moved`)
+  const dev = new Dev(cwd, [])
+  expect(await dev.exited).toBe(2)
+  renameSync(`${moved}-moved`, moved)
+  expect(dev.output).toMatch(
+    /^The page is in .+ Install it: npm install -D adk-stream-protocol-studio\n$/,
+  )
+})
