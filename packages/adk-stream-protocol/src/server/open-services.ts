@@ -149,7 +149,7 @@ function openRecovery(all: AllParts): Sweeper {
       await sweepQuestions()
     },
     turnService,
-    onLost: (chat) => all.runs?.giveUp(chat),
+    onLost: (chat) => all.runs?.closeLost(chat),
     mustWrite: () => operations.storeFault !== undefined,
     onError,
     onSwept: (error) => operations.swept(error),

@@ -66,14 +66,17 @@ test('[TU1341] a message that is sent again before its turn could be prepared st
   const turns = openRegistry()
   const stored = defer()
   const repliesTo = { id: 'message-1', content: 'Hello.' }
-  const run = async ({ log }: Turn): Promise<void> => log.end()
   const prepare = (): Promise<void> => stored.promise
-  const first = turns.start(CHAT, 'reply-1', { repliesTo, prepare, run })
-  const second = turns.start(CHAT, 'reply-2', { repliesTo, run })
+  const first = turns.start(CHAT, 'reply-1', { repliesTo, prepare, run: endAtOnce })
+  const second = turns.start(CHAT, 'reply-2', { repliesTo, run: endAtOnce })
   stored.reject(new Error('The database is not available.'))
   await expect(first).rejects.toThrow('The database is not available.')
   expect((await second).messageId).toBe('reply-2')
 })
+
+async function endAtOnce({ log }: Turn): Promise<void> {
+  log.end()
+}
 
 function ignore(): void {}
 

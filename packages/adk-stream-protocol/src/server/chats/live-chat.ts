@@ -273,12 +273,12 @@ export class LiveChat {
     const run = this.#run
     const lease = this.#lease
     if (!run || !lease || (await lease.isHeld())) return true
-    if (this.#run === run) await this.giveUp()
+    if (this.#run === run) await this.closeLost()
     return false
   }
 
   /** Closes the session, because another process has the chat. */
-  async giveUp(): Promise<void> {
+  async closeLost(): Promise<void> {
     const { run, lease } = this.#detach()
     await run?.abandon()
     await lease?.release()

@@ -149,8 +149,8 @@ export class LiveRuns {
   }
 
   /** LV328: closes the session of a chat that another process has taken over, or continues without a session. */
-  giveUp(chat: ChatRef): void {
-    this.#find(chat)?.giveUp().catch(this.#options.onError)
+  closeLost(chat: ChatRef): void {
+    this.#find(chat)?.closeLost().catch(this.#options.onError)
   }
 
   /** Closes the session of a chat, in any process. Its messages stay stored. */
