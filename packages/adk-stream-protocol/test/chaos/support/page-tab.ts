@@ -59,6 +59,8 @@ export class PageTab {
   readonly #runs: RecordedRun[] = []
   readonly #voice: TabVoice | undefined
   #isRecovering = false
+  /** How many messages are being sent. While the tab also resumes, the status of the AI SDK does not say so. */
+  #sending = 0
   #isClosed = false
 
   private constructor(
@@ -133,7 +135,9 @@ export class PageTab {
 
   get isBusy(): boolean {
     const { status } = this.#chat
-    return this.#isRecovering || status === 'streaming' || status === 'submitted'
+    return (
+      this.#isRecovering || this.#sending > 0 || status === 'streaming' || status === 'submitted'
+    )
   }
 
   get hasFailed(): boolean {
@@ -147,7 +151,12 @@ export class PageTab {
 
   send(id: string, text: string): void {
     const message = { id, role: 'user' as const, parts: [{ type: 'text' as const, text }] }
-    this.#do(`sends ${id}: ${text}`, () => this.#chat.sendMessage(message))
+    this.#sending += 1
+    this.#do(`sends ${id}: ${text}`, () =>
+      this.#chat.sendMessage(message).finally(() => {
+        this.#sending -= 1
+      }),
+    )
   }
 
   /** Says something. Resolves when it is said. */
