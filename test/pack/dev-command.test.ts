@@ -1,17 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { promisify } from 'node:util'
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
@@ -24,7 +17,6 @@ const project = path.join(folder, 'project')
 
 beforeAll(async () => {
   await installProject(project, await packAll(folder))
-  write('node_modules/adk-stream-protocol-studio', STUDIO)
 })
 
 const running: ChildProcess[] = []
@@ -42,24 +34,6 @@ function write(place: string, files: Readonly<Record<string, string>>): void {
   }
 }
 
-/** The routes of the package with the page, without the page. */
-const STUDIO = {
-  'package.json': '{ "type": "module", "exports": { ".": "./index.js" } }',
-  'index.js': `
-import { isAllowedHost } from 'adk-stream-protocol/server'
-import { toUpgradeListener } from 'adk-stream-protocol/use/node'
-export const createStudioListener = ({ bridge, info, authenticate }) => ({
-  request: async (request, response) => {
-    if (!isAllowedHost(request.headers.host, [])) return response.writeHead(403).end()
-    if (request.url !== '/studio') return bridge.node(request, response)
-    const principal = await authenticate({ headers: new Headers({ cookie: request.headers.cookie ?? '' }) })
-    response.end(JSON.stringify(await info({ principal })))
-  },
-  upgrade: toUpgradeListener(bridge),
-})
-`,
-}
-
 /** A running `dev`. */
 class Dev {
   readonly #child: ChildProcess
@@ -67,8 +41,8 @@ class Dev {
   output = ''
 
   constructor(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    const cli = path.join(project, 'node_modules/adk-stream-protocol/dist/use/cli.js')
-    this.#child = spawn(process.execPath, [cli, 'dev', ...args], {
+    const program = path.join(project, 'node_modules/adk-stream-protocol-studio/bin/adk-studio.js')
+    this.#child = spawn(process.execPath, [program, ...args], {
       cwd,
       // The conditions and the variables of the test run are not those of a terminal.
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
@@ -330,15 +304,18 @@ test('[DV1325] bad input is one sentence and exit code 2', async () => {
 })
 
 test('[DV1320] without the package of the page, the command says how to install it', async () => {
-  const cwd = path.join(folder, 'no page')
-  mkdirSync(cwd)
-  writeFileSync(path.join(cwd, 'agent.mjs'), '')
-  const moved = path.join(project, 'node_modules/adk-stream-protocol-studio')
-  renameSync(moved, `${moved}-moved`)
-  const dev = new Dev(cwd, [])
-  expect(await dev.exited).toBe(2)
-  renameSync(`${moved}-moved`, moved)
-  expect(dev.output).toMatch(
-    /^The page is in .+ Install it: npm install -D adk-stream-protocol-studio\n$/,
+  const alone = path.join(folder, 'alone')
+  await installProject(
+    alone,
+    (await packAll(folder)).filter((tarball) => /protocol-\d/.test(tarball)),
   )
+  writeFileSync(path.join(alone, 'agent.mjs'), '')
+  const cli = path.join(alone, 'node_modules/adk-stream-protocol/dist/use/cli.js')
+  const failure = promisify(execFile)(process.execPath, [cli, 'dev'], { cwd: alone })
+  await expect(failure).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^The page is in .+ Install it: npm install -D adk-stream-protocol-studio\n$/,
+    ) as string,
+  })
 })
