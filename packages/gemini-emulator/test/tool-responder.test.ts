@@ -63,6 +63,22 @@ test.each<[schema: z.ZodObject, message: string, args: Record<string, unknown>]>
     'Pay 30 to "Alice"',
     { amount: 30, to: 'Alice' },
   ],
+  [
+    z.object({ orderId: z.string(), amount: z.number() }),
+    'Refund order A17, 12 dollars',
+    { orderId: 'A17', amount: 12 },
+  ],
+  [
+    z.object({ city: z.string(), on: z.iso.date() }),
+    'What is it like in New-York on day 3?',
+    { city: 'New-York', on: '2030-01-01' },
+  ],
+  [
+    z.object({ to: z.string(), amount: z.number() }),
+    '「花子」に50ドル送金',
+    { to: '花子', amount: 50 },
+  ],
+  [z.object({ to: z.string() }), 'Hello there', { to: 'to' }],
   [z.object({ amount: z.int().max(10) }), 'Pay 12.5', { amount: 1 }],
   [z.object({ unit: z.enum(['usd', 'eur']) }), 'in EUR', { unit: 'eur' }],
   [z.object({ unit: z.enum(['usd', 'eur']), note: z.string().optional() }), '', { unit: 'usd' }],

@@ -1,8 +1,8 @@
 import type { FunctionDeclaration } from '../wire/content.ts'
 
 /**
- * Returns arguments that fit the schema of a function: its examples, defaults and enumerations, the numbers and the quoted texts of a
- * message in their order, and otherwise the smallest values that the schema allows.
+ * Returns arguments that fit the schema of a function: its examples, defaults and enumerations, the numbers and the texts of a message
+ * in their order (quoted texts, ids such as A17, names such as Alice), and otherwise the smallest values that the schema allows.
  */
 export function fillArguments(
   {
@@ -16,12 +16,19 @@ export function fillArguments(
   const values: Values = {
     root: schema,
     message: message.toLowerCase(),
-    numbers: [...message.matchAll(/-?\d+(?:\.\d+)?/g)].map(([text]) => Number(text)),
-    texts: [...message.matchAll(/["“「]([^"”」]+)["”」]/g)].map(([, text = '']) => text),
+    numbers: [...message.matchAll(NUMBER)].map(([text]) => Number(text)),
+    texts: [...message.matchAll(TEXT)].map(([word, quoted]) => quoted ?? word),
   }
   const filled = fill(schema, { name: '', values, depth: 0 })
   return isRecord(filled) ? filled : {}
 }
+
+/** A number that is not part of a word. Words of Japanese and Chinese touch numbers. */
+const NUMBER = /(?<![\p{Script=Latin}\d.-])-?\d+(?:\.\d+)?(?![\p{Script=Latin}\d])/gu
+
+/** A quoted text, a word with letters and digits, or a capitalised word that does not start a sentence. */
+const TEXT =
+  /["“「]([^"”」]+)["”」]|(?<![\w@-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]+|(?<=[\p{Ll}\d,] )\p{Lu}[\p{L}'-]+/gu
 
 /** The values of a message that are not used yet. */
 interface Values {
@@ -68,7 +75,7 @@ function fill(given: unknown, place: Place): unknown {
     case 'null':
       return null
     default:
-      return place.values.texts.shift() ?? fixed ?? textOf(schema, place.name)
+      return takeText(schema, place.values) ?? fixed ?? textOf(schema, place.name)
   }
 }
 
@@ -120,6 +127,11 @@ function takeNumber(schema: Schema, { numbers }: Values): number | undefined {
   if (next === undefined || !isAllowed(next, schema)) return undefined
   numbers.shift()
   return next
+}
+
+/** Takes the next text of the message, unless the schema wants a date, an address or the like. */
+function takeText({ format }: Schema, { texts }: Values): string | undefined {
+  return format === undefined ? texts.shift() : undefined
 }
 
 function isAllowed(value: number, schema: Schema): boolean {
