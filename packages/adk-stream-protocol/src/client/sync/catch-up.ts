@@ -68,7 +68,8 @@ export function requestCatchUp(state: AttachedSync, chat: ChatView): AttachedSte
   if (catchUp.state !== 'current' || isOccupied(state, chat))
     return [{ ...state, catchUp: { ...catchUp, isDue: true } }, []]
   const loading = { state: 'loading', shown: chat.messages, isDue: false } as const
-  const isIntact = base && [...base.ids].every((id) => hasMessage(chat.messages, id))
+  const ids = new Set(chat.messages.map(({ id }) => id))
+  const isIntact = base && [...base.ids].every((id) => ids.has(id))
   const after = isIntact ? base.position : undefined
   return [{ ...state, catchUp: loading }, [{ type: 'load', after }]]
 }

@@ -14,12 +14,10 @@ export function toStored(
   // From the first new message on, all of them were loaded.
   const firstNew = messages.findIndex(({ id }) => !base.ids.has(id))
   const added = firstNew < 0 ? [] : messages.slice(firstNew)
-  const isAdded = (id: string): boolean => added.some((each) => each.id === id)
-  const find = (id: string): MessageView | undefined =>
-    messages.find((each) => each.id === id) ?? shown.find((each) => each.id === id)
+  const known = new Map([...shown, ...messages].map((message) => [message.id, message]))
+  for (const { id } of added) known.delete(id)
   // In the order of the server: the AI SDK adds the rest of an older message at the end.
-  const known = [...base.ids].flatMap((id) => (isAdded(id) ? [] : (find(id) ?? [])))
-  return [...known, ...added]
+  return [...[...base.ids].flatMap((id) => known.get(id) ?? []), ...added]
 }
 
 interface Shown {
