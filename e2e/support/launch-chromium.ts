@@ -9,6 +9,30 @@ export async function launchChromium(flags: readonly string[] = []): Promise<Bro
   return chromium.launch({ executablePath, args: [...args, ...flags] })
 }
 
+/** A browser whose processes can be suspended, as those of a laptop that sleeps. Not on Windows. */
+interface SuspendableBrowser extends AsyncDisposable {
+  readonly browser: Browser
+  suspend(): void
+  resume(): void
+}
+
+export async function launchSuspendable(): Promise<SuspendableBrowser> {
+  const { executablePath, args } = await chooseChromium()
+  const server = await chromium.launchServer({ executablePath, args: [...args] })
+  const { pid } = server.process()
+  // The browser leads a process group.
+  const signal = (name: NodeJS.Signals): void => void (pid && process.kill(-pid, name))
+  return {
+    browser: await chromium.connect(server.wsEndpoint()),
+    suspend: () => signal('SIGSTOP'),
+    resume: () => signal('SIGCONT'),
+    async [Symbol.asyncDispose]() {
+      signal('SIGCONT')
+      await server.close()
+    },
+  }
+}
+
 /** Runs once for all workers, which must not install or unpack Chromium at the same time. */
 async function chooseChromium(): Promise<ChromiumChoice> {
   const choice = await oncePerRun('chromium', async () => {
