@@ -2,6 +2,7 @@ import { type BaseLlm, FunctionTool, LlmAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { isLong } from '../test/support/long-run.ts'
 import { findViolations } from './support/axe-violations.ts'
 import { chatPage } from './support/chat-page.ts'
 import { takeScreenshot } from './support/screenshot.ts'
@@ -29,10 +30,12 @@ function createPayrollAgent(calls: unknown[], model: BaseLlm): LlmAgent {
 
 const CALL = '[[call process_payment {"amount":30,"recipient":"Alice"}]][[then]][[say Filed.]]'
 
-test.each([
+const CARDS = [
   ['en-US', 'Approve', /Send \$|Sent \$|Payment$|Place/],
   ['ja-JP', '承認', /送金|ドル/],
-])(
+] as const
+
+test.each(isLong ? CARDS : CARDS.slice(0, 1))(
   '[SD1303] a foreign tool has its own words, also if the demo has one of the same name, in %s',
   async (locale, approve, words) => {
     const calls: unknown[] = []
@@ -55,3 +58,198 @@ test.each([
     expect(await card.innerText()).not.toMatch(words)
   },
 )
+
+const PARAMETERS = {
+  type: 'object',
+  properties: {
+    amount: { type: 'number', description: 'In US dollars.' },
+    recipient: { type: 'string' },
+    tags: { type: 'array', items: { type: 'string' } },
+  },
+  required: ['amount', 'recipient'],
+}
+
+const GRAPH = {
+  nodes: [
+    { id: 'n0', name: 'payroll', kind: 'agent', model: 'gemini-2.5-flash' },
+    { id: 'n1', name: 'process_payment', kind: 'tool' },
+  ],
+  edges: [{ from: 'n0', to: 'n1' }],
+} as const
+
+const PAYROLL = {
+  name: 'payroll',
+  description: 'Prepares the payroll of the month.',
+  tools: [
+    {
+      name: 'process_payment',
+      description: 'Files a payment slip. No money is sent.',
+      parameters: PARAMETERS,
+      approval: 'always' as const,
+    },
+  ],
+  graph: { nodes: [...GRAPH.nodes], edges: [...GRAPH.edges] },
+}
+
+const PHONE = { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true }
+
+const TOOL_TEXTS = {
+  'en-US': {
+    inspector: 'Show inspector',
+    tab: 'Agent',
+    run: 'Run',
+    waiting: 'waiting for approval',
+  },
+  'ja-JP': {
+    inspector: 'インスペクターを表示',
+    tab: 'エージェント',
+    run: 'を実行',
+    waiting: '承認待ち',
+  },
+} as const
+
+const DEVICES = [
+  ['en-US', {}],
+  ['ja-JP', PHONE],
+] as const
+
+test.each(isLong ? DEVICES : DEVICES.slice(0, 1))(
+  '[SD1306] [SD1307] a tool is run from its form, and the graph shows that it waits, in %s',
+  async (locale, device) => {
+    const texts = TOOL_TEXTS[locale]
+    const calls: unknown[] = []
+    await using studio = await openTestStudio({
+      agents: (model) => createPayrollAgent(calls, model),
+      bridge: { approvals: { process_payment: true } },
+      info: () => ({ agents: [PAYROLL] }),
+    })
+    const page = await studio.openPage({ locale, ...device })
+    const openTab = async () => {
+      await page.getByRole('button', { name: texts.inspector }).click()
+      await page.getByRole('tab', { name: texts.tab }).click()
+    }
+    await page.getByText(PAYROLL.description).waitFor()
+    await openTab()
+    const panel = page.getByRole('tabpanel')
+    await panel.locator('summary', { hasText: 'process_payment' }).click()
+    await panel.getByLabel('amount').fill('30')
+    await panel.getByLabel('tags').fill('[1')
+    await panel.getByLabel('recipient').fill('Alice')
+    const run = panel.getByRole('button', { name: texts.run })
+    await run.click()
+    // The browser refuses to send what is not JSON.
+    expect(await panel.locator('textarea:invalid').count()).toBe(1)
+    await panel.getByLabel('tags').fill('')
+    await takeScreenshot(page, `studio-tool-form-${locale}`)
+    expect(await findViolations(page)).toEqual([])
+    await run.click()
+    const { tool } = chatPage(page)
+    await tool('process_payment').getByText('Alice').waitFor()
+    expect(calls).toEqual([])
+    if ('isMobile' in device) await openTab()
+    const node = panel.locator('.agent-node', { hasText: 'process_payment' })
+    await node.getByText(texts.waiting).waitFor()
+    await takeScreenshot(page, `studio-graph-${locale}`)
+    expect(await findViolations(page)).toEqual([])
+  },
+)
+
+test('[SD1305] the messages of a chat go to the agent that was chosen for it', async () => {
+  await using studio = await openTestStudio({
+    agents: (model) => ({
+      sales: new LlmAgent({ name: 'sales', model, instruction: 'You sell.' }),
+      support: new LlmAgent({ name: 'support', model, instruction: 'You help.' }),
+    }),
+    info: () => ({
+      agents: [
+        { name: 'sales', description: 'Sells.' },
+        { name: 'support', description: 'Helps with problems.' },
+      ],
+    }),
+  })
+  const page = await studio.openPage()
+  const { send, waitUntilIdle } = chatPage(page)
+  const picker = page.getByLabel('Agent of this chat')
+  await picker.selectOption('support')
+  await page.getByText('Helps with problems.').waitFor()
+  await takeScreenshot(page, 'studio-agent-picker')
+  expect(await findViolations(page)).toEqual([])
+  await send('[[say One.]]')
+  await page.getByText('One.', { exact: true }).waitFor()
+  await waitUntilIdle()
+  await page.keyboard.press('Alt+KeyN')
+  await send('[[say Two.]]')
+  await page.getByText('Two.', { exact: true }).waitFor()
+  const instructions = studio.emulator.requests.map(({ body }) =>
+    /You (?:sell|help)/.exec(JSON.stringify(body))?.at(0),
+  )
+  expect(instructions).toEqual(['You help', 'You sell'])
+  // A reload does not name the agent again.
+  await page.reload()
+  await send('[[say Three.]]')
+  await page.getByText('Three.', { exact: true }).waitFor()
+})
+
+test('[SD1304] the page shows why the agent could not be reloaded, until it can be', async () => {
+  const problem = {
+    message: "Cannot find name 'refnd'.",
+    file: 'agent.ts',
+    line: 14,
+    column: 7,
+    codeFrame: '  13 | const tools = [\n> 14 |   refnd,\n     |   ^\n  15 | ]',
+  }
+  let isBroken = false
+  await using studio = await openTestStudio({
+    agents: (model) => new LlmAgent({ name: 'payroll', model }),
+    info: () => ({
+      title: isBroken ? 'payroll' : 'payroll 2',
+      reloads: true,
+      ...(isBroken && { problem }),
+    }),
+  })
+  const page = await studio.openPage()
+  const banner = page.getByRole('alert')
+  await page.getByText('payroll 2').waitFor()
+  isBroken = true
+  await banner.getByText("Cannot find name 'refnd'.").waitFor()
+  expect(await banner.innerText()).toMatch(/agent\.ts:14:7[^]*> 14 \| {3}refnd/)
+  await takeScreenshot(page, 'studio-problem')
+  expect(await findViolations(page)).toEqual([])
+  isBroken = false
+  await page.getByText('payroll 2').waitFor()
+  await banner.getByText('agent.ts').waitFor({ state: 'detached' })
+})
+
+test('[SD1308] the page is that of the chosen person', async () => {
+  const people = [
+    { id: 'alice', name: 'Alice', roles: [] },
+    { id: 'bob', name: 'Bob', roles: ['manager'] },
+  ]
+  const findPerson = (cookie: string | null) =>
+    people.find(({ id }) => cookie?.includes(`adk_studio_person=${id}`)) ?? people[0]
+  await using studio = await openTestStudio({
+    agents: (model) => createPayrollAgent([], model),
+    authenticate: ({ headers }) => {
+      const person = findPerson(headers.get('cookie'))
+      return person && { id: person.id, roles: person.roles }
+    },
+    bridge: {
+      approvals: { process_payment: { deciders: { roles: ['manager'] } } },
+    },
+    info: (id) => ({ people, person: people.find((person) => person.id === id) }),
+  })
+  const page = await studio.openPage()
+  const { send, tool } = chatPage(page)
+  await send(CALL)
+  await tool('process_payment').getByText('Alice').waitFor()
+  await page.getByRole('button', { name: 'Settings' }).click()
+  const choice = page.getByLabel('Person')
+  expect(await choice.inputValue()).toBe('alice')
+  await takeScreenshot(page, 'studio-people')
+  expect(await findViolations(page)).toEqual([])
+  await choice.selectOption('Bob (manager)')
+  // Bob has no chats, and one approval.
+  await page.getByText('Your chats appear here.').waitFor()
+  await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
+  await page.locator('#inbox').getByRole('button', { name: 'Approve' }).waitFor()
+})

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 
 import type { BaseAgent } from '@google/adk'
 import {
+  type Authenticate,
   type BridgeOptions,
   createBridge,
   signedCookie,
@@ -27,7 +28,10 @@ import { TestContexts } from './browser-contexts.ts'
 interface TestStudioOptions {
   /** Creates the agent, or several by their names. */
   readonly agents: (model: EmulatedGemini) => BaseAgent | SeveralAgentsOptions['agents']
-  readonly info?: Partial<StudioDescription>
+  /** Called for each request of `GET /studio`. */
+  readonly info?: (personId: string) => Partial<StudioDescription>
+  /** Default: each browser is a person. */
+  readonly authenticate?: Authenticate
   /** Further options of the bridge. */
   readonly bridge?: Partial<
     Pick<BridgeOptions, 'approvals' | 'artifactService' | 'recordModelCalls'>
@@ -47,7 +51,8 @@ export async function openTestStudio(options: TestStudioOptions): Promise<TestSt
   const directory = await temporaryDirectory()
   const emulator = await startEmulator({ respond: firstOf(scriptResponder, toolResponder) })
   const store = await openSqliteStore({ path: directory.file('chats.db') })
-  const authenticate = signedCookie({ secret: () => store.secret('cookie') })
+  const authenticate =
+    options.authenticate ?? signedCookie({ secret: () => store.secret('cookie') })
   const agents = options.agents(new EmulatedGemini(emulator.baseUrl))
   const common = { store, authenticate, appName: 'studio', ...options.bridge }
   const bridge = createBridge(
@@ -56,11 +61,11 @@ export async function openTestStudio(options: TestStudioOptions): Promise<TestSt
   const listeners = createStudioListener({
     bridge,
     authenticate,
-    info: () => ({
+    info: ({ principal }) => ({
       model: 'gemini-2.5-flash',
       emulated: true,
       modes: ['sse'],
-      ...options.info,
+      ...options.info?.(principal?.id ?? ''),
     }),
   })
   const server = createServer(listeners.request).on('upgrade', listeners.upgrade)

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
@@ -49,6 +49,16 @@ test('[DO5] the tarballs contain what is needed: no tests, no sources, no maps',
     const needless = /\.test\.|^test\/|tsbuildinfo|\.map$|^src\/.*\.tsx?$/
     expect(files.filter((file) => needless.test(file))).toEqual([])
   }
+})
+
+test('[SD1309] the studio has the built page with compressed files, in at most 1.5 MB', async () => {
+  const tarball = tarballs.find((file) => file.includes('studio')) ?? ''
+  const files = await listFiles(tarball)
+  expect(files).toEqual(expect.arrayContaining(['dist/page/index.html', 'dist/page/index.html.br']))
+  const scripts = files.filter((file) => /^dist\/page\/assets\/.*\.js$/.test(file))
+  expect(scripts.length).toBeGreaterThan(5)
+  expect(files).toEqual(expect.arrayContaining(scripts.map((file) => `${file}.br`)))
+  expect(statSync(tarball).size).toBeLessThan(1_500_000)
 })
 
 test('[DO5] the manifests name the repository and its issues, and allow patch versions of dependencies', () => {

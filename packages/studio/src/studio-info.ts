@@ -87,6 +87,8 @@ export const StudioInfo = z.object({
   person: Person.optional(),
   /** The people whom the person at this page can be, to try approvals by others. Empty if there is no choice. */
   people: z.array(Person).default([]),
+  /** Whether the server reloads the agent when a file changes. The page then asks again and again. */
+  reloads: z.boolean().default(false),
   problem: StudioProblem.optional(),
   /** For the plug-in of the page. */
   plugin: z.record(z.string(), z.unknown()).default({}),

@@ -11,6 +11,8 @@ import {
 import path from 'node:path'
 import { promisify } from 'node:util'
 
+import { builtStudioPage } from '../../support/built-page.ts'
+
 const ROOT = path.join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
 
@@ -27,6 +29,7 @@ export async function packAll(folder: string): Promise<string[]> {
   const packedBefore = process.env['PACKED_PACKAGES']
   if (packedBefore !== undefined)
     return readdirSync(packedBefore).map((file) => path.join(packedBefore, file))
+  await builtStudioPage()
   // One thread takes half of the CPU time.
   await run(process.execPath, [tsc(7), '-b', 'tsconfig.build.json', '--singleThreaded'], {
     cwd: ROOT,

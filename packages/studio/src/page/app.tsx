@@ -15,7 +15,7 @@ import { InspectorPanel } from './shell/inspector-panel.tsx'
 import { Panel, usePanel } from './shell/panel.tsx'
 import { MainArea } from './shell/main-area.tsx'
 import { useWorkspace } from './shell/use-workspace.ts'
-import { useStudio } from './wire/studio-info.ts'
+import { useApplicationName } from './shell/application-name.ts'
 
 const ROOM_FOR_SIDEBAR = '(width >= 60rem)'
 const ROOM_FOR_INSPECTOR = '(width >= 80rem)'
@@ -32,7 +32,7 @@ export function App() {
   const isApprovals = useApprovalsLocation().isOpen && recording === undefined
   const chatTitle = workspace.title || labels.newChat
   const title = isApprovals ? labels.shell.approvalsPage.title : chatTitle
-  const application = useStudio()?.title ?? labels.title
+  const application = useApplicationName()
   const showShortcuts = () => setHelpOpen(true)
   const replay = (chosen: string) => {
     inspector.closeDrawer()
@@ -84,7 +84,9 @@ export function App() {
       <Panel panel={inspector} side="end" label={labels.shell.inspector.title}>
         <InspectorPanel
           chatId={location.id}
+          agentName={list.chats.find(({ id }) => id === location.id)?.agent}
           onReplay={replay}
+          onSent={inspector.closeDrawer}
           onClose={() => inspector.setOpen(false)}
         />
       </Panel>

@@ -14,6 +14,7 @@ import {
   groupByDay,
 } from './chats-store.ts'
 import { Modal } from '../shell/dialogs.tsx'
+import { useApplicationName } from '../shell/application-name.ts'
 import { chatUrl } from '../shell/location.ts'
 import { isComposing } from '../composer/composer.tsx'
 
@@ -56,7 +57,7 @@ export function ChatList(props: ChatListProps) {
       <header className="panel-header">
         <p className="brand">
           <img src={icon} alt="" width="22" height="22" />
-          {labels.title}
+          {useApplicationName()}
         </p>
         <IconButton icon={PanelLeft} label={listLabels.hide} onClick={onHide} />
       </header>

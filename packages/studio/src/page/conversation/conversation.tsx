@@ -17,6 +17,7 @@ import { storesChats } from '../settings.ts'
 import { useChatVoice, useIsSpoken, TalkButton, VoicePanel } from './voice-panel.tsx'
 import { Welcome } from './welcome.tsx'
 import { usePlugin } from '../plugin/plugin-context.ts'
+import { messageRequests } from '../developer/message-requests.ts'
 import { isReplying } from '../inspector/inspection.ts'
 import { api, live, useTransport } from '../wire/wire.ts'
 import { storeTabChat } from './tab-chat.ts'
@@ -52,6 +53,7 @@ export function Conversation(props: ConversationProps) {
     },
     [send, onSent, goToEnd],
   )
+  useEffect(() => messageRequests.subscribe((text) => sendDraft({ text, files: [] })), [sendDraft])
   const interruptWith = useCallback(
     (text: string) => {
       interrupt(text)
@@ -85,6 +87,7 @@ export function Conversation(props: ConversationProps) {
         <div className="column" ref={contentRef}>
           {isEmpty && (
             <Welcome
+              chatId={id}
               onChoose={(text) => sendDraft({ text, files: [] })}
               onAskAboutPicture={(text) => composerRef.current?.askAboutPicture(text)}
             />

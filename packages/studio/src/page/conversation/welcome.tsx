@@ -1,19 +1,22 @@
 import { ImagePlus, type LucideIcon } from 'lucide-react'
 
 import { useLabels } from '../i18n/language.tsx'
+import { AgentPicker } from '../developer/agent-picker.tsx'
+import { usePlugin } from '../plugin/plugin-context.ts'
 import type { Suggestion, SuggestionGroup } from '../plugin/plugin.ts'
 import { storesChats, useMode } from '../settings.ts'
 import { useModeTexts } from '../shell/mode-switch.tsx'
 import { useStudio } from '../wire/studio-info.ts'
 
 interface WelcomeProps {
+  readonly chatId: string
   readonly onChoose: (text: string) => void
   /** Called with a question that needs a picture. */
   readonly onAskAboutPicture: (text: string) => void
 }
 
 /** An empty chat: an introduction and suggestions. */
-export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
+export function Welcome({ chatId, onChoose, onAskAboutPicture }: WelcomeProps) {
   const labels = useLabels()
   const { suggestions, starts } = labels
   const [mode, chooseMode] = useMode()
@@ -42,7 +45,8 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
   return (
     <section className="welcome">
       <h2>{labels.tagline}</h2>
-      <p>{labels.intro}</p>
+      <p>{useIntroduction()}</p>
+      {storesChats(mode) && <AgentPicker chatId={chatId} />}
       {storesChats(mode) && starts.length > 0 && (
         <ul className="starts">
           {starts
@@ -71,6 +75,14 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
       </p>
     </section>
   )
+}
+
+/** Returns the introduction of the plug-in, or the description of the agent if there is only one. */
+function useIntroduction(): string {
+  const { intro } = useLabels()
+  const { texts } = usePlugin()
+  const [agent, ...others] = useStudio()?.agents ?? []
+  return texts || others.length > 0 ? intro : (agent?.description ?? intro)
 }
 
 interface StartButtonProps {

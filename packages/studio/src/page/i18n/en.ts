@@ -3,7 +3,7 @@ import type { Labels } from './labels.ts'
 export const en: Labels = {
   title: 'ADK Stream Protocol',
   tagline: 'What would you like to do?',
-  intro: 'Approve what an agent does: exactly once, from anywhere, even while you talk.',
+  intro: 'Write to the agent. A call that needs approval waits for you, then runs exactly once.',
   newChat: 'New chat',
   skipToInput: 'Skip to the message input',
   placeholder: 'Ask something…',
@@ -65,6 +65,17 @@ export const en: Labels = {
           explanation: 'Speak or write to the same agent over a WebSocket. You can interrupt it.',
         },
       },
+    },
+    agents: { choose: 'Agent of this chat' },
+    people: {
+      label: 'Person',
+      withRoles: (name, roles) => `${name} (${roles})`,
+      explanation: 'Loads the page as this person, with their chats and approvals.',
+    },
+    problem: {
+      title: 'The agent could not be reloaded.',
+      text: 'This page still talks to the version before the change.',
+      code: 'The lines around the error',
     },
     instance: {
       name: (name) => `Instance ${name}`,

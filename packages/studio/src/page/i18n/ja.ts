@@ -3,7 +3,7 @@ import type { Labels } from './labels.ts'
 export const ja: Labels = {
   title: 'ADK Stream Protocol',
   tagline: '何をお手伝いしましょうか？',
-  intro: 'エージェントの操作を承認できます。どこからでも、話しながらでも、実行は一度だけです。',
+  intro: 'エージェントと会話できます。承認が必要な操作はあなたの承認を待ち、一度だけ実行されます。',
   newChat: '新しいチャット',
   skipToInput: 'メッセージ入力欄へ移動',
   placeholder: 'メッセージを入力…',
@@ -66,6 +66,17 @@ export const ja: Labels = {
             '同じエージェントと音声や文字で会話できます（WebSocket）。割り込みも可能です。',
         },
       },
+    },
+    agents: { choose: 'このチャットのエージェント' },
+    people: {
+      label: 'ユーザー',
+      withRoles: (name, roles) => `${name}（${roles}）`,
+      explanation: 'このユーザーとしてページを読み込み直し、そのチャットと承認を表示します。',
+    },
+    problem: {
+      title: 'エージェントを再読み込みできませんでした。',
+      text: 'このページは、変更前のバージョンと会話を続けています。',
+      code: 'エラー付近のコード',
     },
     instance: {
       name: (name) => `インスタンス ${name}`,

@@ -61,6 +61,16 @@ interface ShellLabels {
     readonly connection: string
     readonly texts: Readonly<Record<AgentMode, ModeTexts>>
   }
+  /** The choice of the agent of a new chat. */
+  readonly agents: { readonly choose: string }
+  /** The choice of the person for whom the page is used. */
+  readonly people: {
+    readonly label: string
+    readonly withRoles: (name: string, roles: string) => string
+    readonly explanation: string
+  }
+  /** The code of the agent could not be loaded again. */
+  readonly problem: { readonly title: string; readonly text: string; readonly code: string }
   /** The mark of the server instance that responded last. */
   readonly instance: { name(name: string): string; readonly explanation: string }
   readonly inspector: {

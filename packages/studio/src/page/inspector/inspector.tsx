@@ -1,5 +1,8 @@
 import type { AdkApi, ConnectionState, Recorder, Timeline } from 'adk-stream-protocol/client'
 import {
+  type ComponentProps,
+  lazy,
+  Suspense,
   useEffect,
   useSyncExternalStore,
   type KeyboardEvent,
@@ -10,6 +13,7 @@ import {
   useState,
 } from 'react'
 
+import type { AgentInfo } from '../../studio-info.ts'
 import { isOneOf, StoredChoice, useChoice } from '../settings.ts'
 import { type ApprovalEntry, ApprovalPictures } from './approval-picture.tsx'
 import { ChatTimeline } from './chat-timeline.tsx'
@@ -21,7 +25,7 @@ import type { TokenPrices } from './timeline-rows.ts'
 import { WaitingNote } from './waiting-note.tsx'
 import type { WireLog, WireView } from './wire-log.ts'
 
-const TABS = ['timeline', 'approvals', 'streams', 'wire', 'recording'] as const
+const TABS = ['timeline', 'agent', 'approvals', 'streams', 'wire', 'recording'] as const
 /** The tab that is shown stays after a reload. */
 const storedTab = new StoredChoice<(typeof TABS)[number]>({
   key: 'inspector-tab',
@@ -39,11 +43,18 @@ export interface InspectorProps {
   readonly connection: ConnectionState
   readonly prices: TokenPrices
   readonly onReplay: (recording: string) => void
+  /** The agent of the chat, if the server describes it. */
+  readonly agent: AgentInfo | undefined
+  /** Whether the emulator replies instead of a model. */
+  readonly isEmulated: boolean
+  /** Called with a message for the open chat. */
+  readonly onSend: (message: string) => void
 }
 
 /** Shows what happened in the chat, from the record of the server, what it is waiting for, and the traffic of this page. */
 export function Inspector(props: InspectorProps) {
   const { log, recorder, api, chatId, busy, connection, prices, onReplay } = props
+  const { agent, isEmulated, onSend } = props
   const labels = useInspectorLabels()
   const view = useSyncExternalStore(log.subscribe, log.view)
   const [tab, chooseTab] = useChoice(storedTab)
@@ -71,6 +82,15 @@ export function Inspector(props: InspectorProps) {
             label: labels.timeline,
             content: <TimelineTab {...{ api, chatId, loaded, view, prices }} />,
           },
+          ...(agent
+            ? [
+                {
+                  name: 'agent',
+                  label: labels.agent,
+                  content: <AgentPanel {...{ agent, timeline, isEmulated, busy, onSend }} />,
+                },
+              ]
+            : []),
           {
             name: 'approvals',
             label: labels.approvals,
@@ -146,11 +166,27 @@ interface TabsProps {
   readonly choose: (name: string) => void
 }
 
+// Loaded when its tab is opened.
+const LazyAgentPanel = lazy(async () => {
+  const loaded = await import('./agent/agent-panel.tsx')
+  return { default: loaded.AgentPanel }
+})
+
+function AgentPanel(props: ComponentProps<typeof LazyAgentPanel>) {
+  return (
+    <Suspense>
+      <LazyAgentPanel {...props} />
+    </Suspense>
+  )
+}
+
 /** Tabs as in the WAI-ARIA pattern: arrow keys switch tabs, and only the selected tab is in the tab order. */
-function Tabs({ label, tabs, chosen, choose }: TabsProps) {
+function Tabs({ label, tabs, chosen: stored, choose }: TabsProps) {
   const id = useId()
   const listRef = useRef<HTMLDivElement>(null)
-  const current = tabs.find(({ name }) => name === chosen)
+  // The stored tab may be one that this server does not offer.
+  const current = tabs.find(({ name }) => name === stored) ?? tabs[0]
+  const chosen = current?.name
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key]
     if (step === undefined) return

@@ -37,6 +37,7 @@ export interface InspectorLabels {
   readonly locale: string
   readonly title: string
   readonly timeline: string
+  readonly agent: string
   readonly approvals: string
   readonly wire: string
   readonly recording: string
@@ -136,6 +137,7 @@ export const en: InspectorLabels = {
   locale: 'en',
   title: 'Inspector',
   timeline: 'Timeline',
+  agent: 'Agent',
   approvals: 'Approvals',
   wire: 'Wire',
   recording: 'Recording',
@@ -290,6 +292,7 @@ export const ja: InspectorLabels = {
   locale: 'ja',
   title: 'インスペクター',
   timeline: 'タイムライン',
+  agent: 'エージェント',
   approvals: '承認',
   wire: '通信',
   recording: '記録',

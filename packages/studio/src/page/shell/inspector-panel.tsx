@@ -4,8 +4,9 @@ import { lazy, Suspense } from 'react'
 
 import { IconButton } from '../icon-button.tsx'
 import { useStudio } from '../wire/studio-info.ts'
-import { api, log, recorder, useTransport } from '../wire/wire.ts'
+import { api, log, newChatAgents, recorder, useTransport } from '../wire/wire.ts'
 import { useLabels } from '../i18n/language.tsx'
+import { messageRequests } from '../developer/message-requests.ts'
 import { storesChats, useMode } from '../settings.ts'
 import { useModeTexts } from './mode-switch.tsx'
 import { isReplying } from '../inspector/inspection.ts'
@@ -13,7 +14,11 @@ import { useValue } from '../observable-value.ts'
 
 interface InspectorPanelProps {
   readonly chatId: string
+  /** The name of the chat's agent, if the bridge has several. */
+  readonly agentName: string | undefined
   readonly onReplay: (recording: string) => void
+  /** Called when the panel has sent a message. */
+  readonly onSent: () => void
   readonly onClose: () => void
 }
 
@@ -26,7 +31,8 @@ const Inspector = lazy(async () => {
 })
 
 /** The inspector and its header. */
-export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProps) {
+export function InspectorPanel({ onClose, ...props }: InspectorPanelProps) {
+  const { chatId } = props
   const { inspector } = useLabels().shell
   return (
     <>
@@ -37,7 +43,7 @@ export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProp
       <div className="panel-body inspector-body">
         <Facts chatId={chatId} />
         <Suspense>
-          <LiveInspector chatId={chatId} onReplay={onReplay} />
+          <LiveInspector {...props} />
         </Suspense>
       </div>
     </>
@@ -67,13 +73,32 @@ function Facts({ chatId }: { readonly chatId: string }) {
 }
 
 /** The traffic and the record of the open chat. */
-function LiveInspector({ chatId, onReplay }: Pick<InspectorPanelProps, 'chatId' | 'onReplay'>) {
+function LiveInspector({
+  chatId,
+  agentName,
+  onReplay,
+  onSent,
+}: Omit<InspectorPanelProps, 'onClose'>) {
   const [mode] = useMode()
   const busy = useValue(isReplying)
   const connection = useConnection(useTransport(mode))
   const stored = storesChats(mode) ? chatId : undefined
-  const prices = useStudio()?.prices ?? NO_PRICES
+  const studio = useStudio()
+  const prices = studio?.prices ?? NO_PRICES
+  const agents = studio?.agents ?? []
+  // A new chat has the agent that was chosen for it.
+  const name = agentName ?? newChatAgents.get(chatId)
+  const agent =
+    stored === undefined ? undefined : (agents.find((each) => each.name === name) ?? agents[0])
+  const onSend = (message: string): void => {
+    messageRequests.send(message)
+    onSent()
+  }
   return (
-    <Inspector {...{ log, recorder, api, busy, connection, prices, onReplay }} chatId={stored} />
+    <Inspector
+      {...{ log, recorder, api, busy, connection, prices, onReplay, agent, onSend }}
+      isEmulated={studio?.emulated === true}
+      chatId={stored}
+    />
   )
 }

@@ -5,6 +5,7 @@ import { ConnectionBadge, useConnection } from 'adk-stream-protocol/react'
 import { IconButton } from '../icon-button.tsx'
 import { OpenChat } from '../conversation/open-chat.tsx'
 import { Replay } from '../conversation/replay.tsx'
+import { ProblemBanner } from '../developer/problem-banner.tsx'
 import { ApprovalsPage } from '../inbox/approvals-page.tsx'
 import { Inbox } from '../inbox/inbox.tsx'
 import { handOverFocus } from './hand-over-focus.ts'
@@ -55,6 +56,7 @@ export function MainArea({
         <Inbox inbox={inbox} chats={list.chats} onOpenChat={open} />
         <SettingsMenu onShowShortcuts={onShowShortcuts} />
       </TopBar>
+      <ProblemBanner />
       {isApprovals && <ApprovalsPage inbox={inbox} chats={list.chats} onOpenChat={open} />}
       {recording !== undefined && <Replay recording={recording} onClose={onEndReplay} />}
       <OpenChat

@@ -4,6 +4,7 @@ import { useLabels, useLanguage } from '../i18n/language.tsx'
 import type { ModeTexts } from '../plugin/plugin.ts'
 import { usePlugin } from '../plugin/plugin-context.ts'
 import { AGENT_MODES, storesChats, useMode } from '../settings.ts'
+import { Setting } from './setting.tsx'
 import { useStudio } from '../wire/studio-info.ts'
 
 /** Switches between writing and talking. A mode without the agent appears only while it is chosen. */
@@ -17,6 +18,7 @@ export function ModeSwitch() {
       const { name, explanation } = textsOf(value)
       return { value, name, explanation }
     })
+  if (options.length < 2) return null
   return <Segmented label={labels.label} options={options} value={mode} onChoose={choose} />
 }
 
@@ -26,7 +28,12 @@ export function ConnectionChoice() {
   const [mode, choose] = useMode()
   const textsOf = useModeTexts()
   const options = useOfferedModes().map((value) => ({ value, name: textsOf(value).connection }))
-  return <Segmented label={labels.connection} options={options} value={mode} onChoose={choose} />
+  if (options.length < 2) return null
+  return (
+    <Setting name={labels.connection}>
+      <Segmented label={labels.connection} options={options} value={mode} onChoose={choose} />
+    </Setting>
+  )
 }
 
 /** Returns the modes that the server and the page have. */

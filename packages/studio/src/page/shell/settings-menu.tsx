@@ -3,6 +3,7 @@ import { useState, useEffect } from 'react'
 import type { SignedInService } from 'adk-stream-protocol/client'
 
 import { IconButton } from '../icon-button.tsx'
+import { PersonChoice } from '../developer/person-choice.tsx'
 import { SlotContent } from '../plugin/slot-content.tsx'
 import { useStudio } from '../wire/studio-info.ts'
 import { api } from '../wire/wire.ts'
@@ -15,7 +16,7 @@ const POPOVER_ID = 'settings'
 
 /** A button that opens the settings. */
 export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: () => void }) {
-  const { settings, mode } = useLabels().shell
+  const { settings } = useLabels().shell
   return (
     <>
       <IconButton icon={Settings2} label={settings.title} popoverTarget={POPOVER_ID} />
@@ -30,9 +31,8 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
         <ThemeChoice />
         <NotificationsChoice />
         <SlotContent name="settings" />
-        <Setting name={mode.connection}>
-          <ConnectionChoice />
-        </Setting>
+        <PersonChoice />
+        <ConnectionChoice />
         <SignedInServices popoverId={POPOVER_ID} />
         <ModelFacts />
         <button

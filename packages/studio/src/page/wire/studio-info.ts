@@ -5,8 +5,12 @@ import { ObservableValue } from '../observable-value.ts'
 
 const studioInfo = new ObservableValue<StudioInfo | undefined>(undefined)
 let isRequested = false
+let received = ''
 
-/** Returns what the server says about the agents and the model, or undefined until it is loaded. Loads it once. */
+/** While the server reloads the agent when a file changes, the page asks for its description at this interval. */
+const POLL_MS = 1_000
+
+/** Returns what the server says about the agents and the model, or undefined until it is loaded. */
 export function useStudio(): StudioInfo | undefined {
   return useSyncExternalStore(subscribe, studioInfo.read)
 }
@@ -19,13 +23,27 @@ export function readStudio(): StudioInfo | undefined {
 function subscribe(listener: () => void): () => void {
   if (!isRequested) {
     isRequested = true
-    // If this fails, the page offers every mode and shows nothing about the model.
-    void loadStudio().catch(() => undefined)
+    void follow()
   }
   return studioInfo.subscribe(listener)
 }
 
+/** Loads the description once, or again and again if the server reloads the agent. */
+async function follow(): Promise<void> {
+  // If this fails, the page offers every mode and shows nothing about the model.
+  await loadStudio().catch(() => undefined)
+  if (studioInfo.read()?.reloads !== true) return
+  setInterval(() => {
+    if (!document.hidden) void loadStudio().catch(() => undefined)
+  }, POLL_MS)
+}
+
 async function loadStudio(): Promise<void> {
-  const response = await fetch('/studio')
-  studioInfo.set(StudioInfo.safeParse(await response.json()).data)
+  const text = await (await fetch('/studio')).text()
+  if (text === received) return
+  const { data } = StudioInfo.safeParse(JSON.parse(text))
+  // While the server restarts, the page keeps what it knows.
+  if (!data && received !== '') return
+  received = text
+  studioInfo.set(data)
 }

@@ -84,16 +84,22 @@ const loggedFetch: typeof fetch = async (input, init) => {
 
 export const api = adkApi({ url: '', headers, fetch: loggedFetch })
 
+/** The agents that were chosen for new chats, by the id of the chat. */
+export const newChatAgents = new Map<string, string>()
+
+const agent = (chatId: string): string | undefined => newChatAgents.get(chatId)
+
 /** The socket of the page. It opens on first use. */
 export const live = webSocketTransport({
   url: socketUrl,
+  agent,
   observe: observeVia('socket'),
   // The reply ends at a pending approval, as it does over HTTP, so the person can send another message meanwhile.
   hold: false,
 })
 
 /** One transport per mode of the agent, shared by all chats of the page. */
-const sse = sseTransport({ url: '', headers, observe, fetch: observedFetch })
+const sse = sseTransport({ url: '', agent, headers, observe, fetch: observedFetch })
 
 /** Returns the transport of a mode. */
 export function useTransport(mode: string): ChatTransport<AdkUIMessage> {
