@@ -27,13 +27,16 @@ export const FEATURES: readonly Feature[] = [
       'server/chats/turns/turns-elsewhere.ts',
       'store/postgres/hint-connection.ts',
       'store/postgres/postgres-relay.ts',
+      'store/postgres/tables/relay.ts',
+      'store/sqlite/tables/signals.ts',
+      'store/tables/signals.ts',
     ],
     identifiers:
       /[rR]elay(?!s)|[eE]lsewhere(?!\.)|(?<![-a-zA-Z])[sS]ignals(?![a-z])|SignalRequest|LiveOwner|liveWorker/,
   },
   {
     name: 'sign-in',
-    own: ['modules/sign-in/', 'protocol/sign-in-terms.ts'],
+    own: ['modules/sign-in/', 'protocol/sign-in-terms.ts', ...ofTables('credentials')],
     identifiers:
       /[sS]ign(?:ing)?[-_]?[iI]ns?(?![a-z])|[oO][aA]uth(?!or)|(?<=[a-z])Credential(?!s|Check)|credential(?:Service|Store|Key)|CredentialS|\.credentials\b|\bcredentials\??:/,
   },
@@ -44,13 +47,19 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'browser tools',
-    own: ['calls/browser-tool.ts'],
+    own: ['calls/browser-tool.ts', ...ofTables('browser-calls')],
     identifiers:
       /[bB]rowser[-_]?(?:[tT]ool|[cC]all|Response)|BROWSER|isBrowser|(?:case|for:|to:) 'browser'/,
   },
   {
     name: 'live',
-    own: ['gemini-live/', 'live/', 'server/chats/live-', 'server/sockets/live-'],
+    own: [
+      'gemini-live/',
+      'live/',
+      'server/chats/live-',
+      'server/sockets/live-',
+      ...ofTables('live-sessions'),
+    ],
     identifiers: /(?<![a-zA-Z]|'\/)live(?![a-z]|Worker)|Live(?![a-z])|(?<!KEEP_A)LIVE(?!_PATH)/,
   },
   {
@@ -86,3 +95,8 @@ export const FEATURES: readonly Feature[] = [
     identifiers: /(?<![a-zA-Z#])remote(?!Address|[a-z])|Remote[A-Z]|[a-z]Remote|REMOTE|A2A|a2a/,
   },
 ]
+
+/** Returns the files of a part of the stores that belongs to a feature. */
+function ofTables(name: string): string[] {
+  return ['store', 'store/sqlite', 'store/postgres'].map((folder) => `${folder}/tables/${name}.ts`)
+}

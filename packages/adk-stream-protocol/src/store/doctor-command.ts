@@ -9,7 +9,8 @@ import { collect } from '../shared/async.ts'
 import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { describeFault } from './audit-chain.ts'
-import type { PendingBrowserCall, Store } from './store.ts'
+import type { Store } from './store.ts'
+import type { PendingBrowserCall } from './tables/browser-calls.ts'
 import { openStore, readLease } from './commands.ts'
 
 const USAGE = `Usage:

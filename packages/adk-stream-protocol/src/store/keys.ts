@@ -1,6 +1,5 @@
 import type { CompositeSessionKey } from '@google/adk'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Owner } from './store.ts'
 import { StoreError } from './store-error.ts'
 
 export type SessionKey = [appName: string, userId: string, sessionId: string]
@@ -68,3 +67,6 @@ export class LockedChats {
     return this.tokenOf(key) === token && this.#tokens.delete(joinKey(key))
   }
 }
+
+/** A principal of an application. */
+export type Owner = Omit<AppChatRef, 'chatId'>

@@ -2,7 +2,8 @@ import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:time
 
 import type { BaseSessionService } from '@google/adk'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Orphans, Owner, RetentionStore, Store } from './store.ts'
+import type { Orphans, RetentionStore, Store } from './store.ts'
+import type { Owner } from './keys.ts'
 import { StoreError } from './store-error.ts'
 
 /** How long data is kept. What has no limit is kept forever. */

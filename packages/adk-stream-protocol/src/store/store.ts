@@ -1,5 +1,9 @@
 import type { BaseSessionService, CompositeSessionKey, Event, Session } from '@google/adk'
 
+import type { CredentialStore } from './tables/credentials.ts'
+import type { LiveSessionStore } from './tables/live-sessions.ts'
+import type { BrowserCallStore } from './tables/browser-calls.ts'
+import type { Owner } from './keys.ts'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { Relay, Signals } from '../relay/relay.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
@@ -137,134 +141,6 @@ export interface ChatStore {
   drop(chat: AppChatRef): Promise<void>
 }
 
-/** A call of a browser tool that waits for the result of a client. */
-export interface BrowserCall {
-  readonly chat: AppChatRef
-  /** The assistant message whose turn waits for the result. */
-  readonly messageId: string
-  readonly toolCallId: string
-}
-
-/**
- * Stores the calls that wait for a client, with their deadlines. Every method is atomic. Its effect survives a crash
- * of the process and is visible to all processes at once.
- */
-export interface BrowserCallStore {
-  /** Adds a call with its deadline. Does nothing if the call is already stored. */
-  add(call: BrowserCall, timeoutMs: number): Promise<void>
-  /** Removes calls that have a result. */
-  drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
-  dropChat(chat: AppChatRef): Promise<void>
-  /**
-   * Returns calls whose deadline has passed, by the clock of the store. No other process gets them for `leaseMs`. The
-   * caller removes them with `drop` after it has reported the timeout.
-   */
-  takeDue(filter: DueBrowserCalls): Promise<BrowserCall[]>
-  /** Lists the calls that wait, of one chat or of all chats, earliest deadline first. For timelines and `doctor`. */
-  list?(filter: {
-    readonly chat?: AppChatRef
-    readonly limit: number
-  }): Promise<PendingBrowserCall[]>
-}
-
-/** A browser call with its deadline, in ms since 1970. */
-export interface PendingBrowserCall extends BrowserCall {
-  readonly deadline: number
-}
-
-/** Selects browser calls whose deadline has passed. */
-export interface DueBrowserCalls {
-  readonly appName: string
-  readonly leaseMs: number
-  readonly limit: number
-}
-
-/** Stores what a process needs to continue a live session of another one. The bridge encrypts it. */
-export interface LiveSessionStore {
-  /**
-   * Stores the state of a live session. Returns false, and stores nothing, if `lock` is not the present holder of its lock. Removes
-   * states that are older than `maxAgeMs`.
-   */
-  save(chat: AppChatRef, state: Uint8Array, options: SaveOptions): Promise<boolean>
-  /** Returns the stored state of a live session. */
-  find(chat: AppChatRef): Promise<Uint8Array | undefined>
-  /** Removes the state of a live session. */
-  drop(chat: AppChatRef): Promise<void>
-}
-
-/** How {@link LiveSessionStore.save} stores a state. */
-export interface SaveOptions {
-  /** The lock of the live session, as `ApprovalStore.lockChat` received it. */
-  readonly lock: { readonly chat: AppChatRef; readonly token: string }
-  readonly maxAgeMs: number
-}
-
-/**
- * Stores the credentials that people gave the agent by signing in, and sign-ins that have begun. The bridge encrypts both, so that
- * the database contains no token and no key.
- */
-export interface CredentialStore {
-  /** Returns all credentials of a principal. */
-  list(owner: Owner): Promise<StoredCredential[]>
-  /**
-   * Stores a credential, in place of the one with the same name. With `version`, only if the stored one has this version: a
-   * credential that was removed or replaced meanwhile is not written. Returns whether it was stored.
-   */
-  save(owner: Owner, credential: NewCredential): Promise<boolean>
-  /** Removes a credential. Returns false if there is none. */
-  remove(owner: Owner, name: string): Promise<boolean>
-  /**
-   * Gives one caller the right to refresh a credential of this version for `leaseMs`. Returns false if another caller has it, or if
-   * the credential has another version.
-   */
-  lockRefresh(owner: Owner, refresh: RefreshLock): Promise<boolean>
-  /** Records that a credential was used. */
-  touch(owner: Owner, name: string): Promise<void>
-  /** Stores a sign-in that has begun. It can be taken once, within `maxAgeMs`. */
-  addAttempt(owner: Owner, attempt: NewAttempt): Promise<void>
-  /** Returns a sign-in that has begun, and removes it. Returns undefined if it was taken, has expired, or never began. */
-  takeAttempt(appName: string, id: string): Promise<TakenAttempt | undefined>
-  /** Removes credentials that were not used for `unusedMs`, and sign-ins that have expired. */
-  removeOld(unusedMs: number): Promise<void>
-}
-
-/** A credential as the store keeps it. */
-export interface StoredCredential {
-  /** The provider and the scopes. */
-  readonly name: string
-  /** The encrypted credential. */
-  readonly sealed: Uint8Array
-  /** Changes each time the credential is stored. */
-  readonly version: number
-  /** When it was last used, in ms. */
-  readonly usedAt: number
-}
-
-/** A credential to store. */
-export interface NewCredential extends Pick<StoredCredential, 'name' | 'sealed'> {
-  /** The version that it replaces. Default: any, or none. */
-  readonly version?: number
-}
-
-/** Names the credential that {@link CredentialStore.lockRefresh} locks. */
-export interface RefreshLock extends Pick<StoredCredential, 'name' | 'version'> {
-  readonly leaseMs: number
-}
-
-/** A sign-in that has begun. */
-export interface NewAttempt {
-  /** The hash of the `state` parameter. */
-  readonly id: string
-  readonly sealed: Uint8Array
-  readonly maxAgeMs: number
-}
-
-/** A sign-in that was taken from the store. */
-export interface TakenAttempt {
-  readonly principalId: string
-  readonly sealed: Uint8Array
-}
-
 /**
  * Removes old data and the data of a principal. Every method is atomic and does a bounded amount of work. Any number of
  * processes may call them at the same time.
@@ -310,9 +186,6 @@ export interface RetentionStore {
    */
   eraseApprovals(owner: Owner, limit: number): Promise<number>
 }
-
-/** A principal of an application. */
-export type Owner = Omit<AppChatRef, 'chatId'>
 
 /** When {@link RetentionStore.removeChat} may remove a chat. */
 export interface RemovalCondition {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
-import { sqliteBrowserCalls } from '../../src/store/sqlite/sqlite-table-stores.ts'
-import type { BrowserCall, BrowserCallStore } from '../../src/store/store.ts'
+import { sqliteBrowserCalls } from '../../src/store/sqlite/tables/browser-calls.ts'
+import type { BrowserCall, BrowserCallStore } from '../../src/store/tables/browser-calls.ts'
 import { chat, NOON } from '../ledger/support/fixture.ts'
 import { CLOCK, clocksOf, moveClock, openWithClock } from '../ledger/support/subjects.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'

@@ -6,7 +6,8 @@ import type { AgentHost } from './host/agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './host/policy-checks.ts'
-import type { BrowserCallStore, ChatStore, Store } from '../../store/store.ts'
+import type { ChatStore, Store } from '../../store/store.ts'
+import type { BrowserCallStore } from '../../store/tables/browser-calls.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The agents with their sessions, and the stores. */

@@ -12,7 +12,7 @@ import { toAppChat } from './backend.ts'
 import type { AskProcess, LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { BrowserCall } from '../../store/store.ts'
+import type { BrowserCall } from '../../store/tables/browser-calls.ts'
 
 interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }

@@ -2,32 +2,35 @@ export type { ContractDatabase, ContractTest, StoreContractOptions } from './con
 export { CONTRACT_START } from './contract-test.ts'
 export { storeContract } from './store.contract.ts'
 export type {
-  BrowserCall,
-  BrowserCallStore,
   ChatEntry,
   ChatNote,
   ChatStore,
-  CredentialStore,
-  DueBrowserCalls,
   FirstMessageReader,
-  LiveSessionStore,
   LockedSessionReader,
-  NewAttempt,
-  NewCredential,
   OrphanPage,
   Orphans,
-  Owner,
-  PendingBrowserCall,
-  RefreshLock,
   RemovalCondition,
   RetentionStore,
   RewindableSessionService,
   RewindRequest,
-  SaveOptions,
-  StoredCredential,
-  TakenAttempt,
   UnusedChats,
 } from '../store.ts'
+export type {
+  CredentialStore,
+  NewAttempt,
+  NewCredential,
+  RefreshLock,
+  StoredCredential,
+  TakenAttempt,
+} from '../tables/credentials.ts'
+export type { LiveSessionStore, SaveOptions } from '../tables/live-sessions.ts'
+export type {
+  BrowserCall,
+  BrowserCallStore,
+  DueBrowserCalls,
+  PendingBrowserCall,
+} from '../tables/browser-calls.ts'
+export type { Owner } from '../keys.ts'
 export type { StoreErrorCode } from '../store-error.ts'
 export type {
   ApprovalFilter,

@@ -1,5 +1,6 @@
 import type { ApprovalStore } from '../../approvals/approval-store.ts'
-import type { BrowserCall, Store } from '../store.ts'
+import type { Store } from '../store.ts'
+import type { BrowserCall } from '../tables/browser-calls.ts'
 import { approvalContract } from './approvals.contract.ts'
 import type { ContractTest, StoreContractOptions } from './contract-test.ts'
 import { expect, expectRefusal } from './contract-test.ts'

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { countApplied, FIRST_VERSION, versionAfter } from '../schema-version.ts'
 import { StoreError } from '../store-error.ts'
 import type { Database, RunStatement } from './database.ts'
+import { FEATURE_TABLES } from './feature-tables.ts'
 
 interface Migration {
   /** The oldest schema version whose code still works on the migrated database. Instances of both run during a deploy. */
@@ -250,20 +251,6 @@ export const migrations: readonly Migration[] = [
         PRIMARY KEY (app_name, principal_id, chat_id)
       );
 
-      CREATE TABLE $schema.browser_calls (
-        call bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        app_name text COLLATE "C" NOT NULL,
-        principal_id text COLLATE "C" NOT NULL,
-        chat_id text COLLATE "C" NOT NULL,
-        tool_call_id text COLLATE "C" NOT NULL,
-        message_id text NOT NULL,
-        deadline double precision NOT NULL,
-        taken_at double precision,
-        lease_ms double precision NOT NULL DEFAULT 0,
-        UNIQUE (app_name, principal_id, chat_id, tool_call_id)
-      );
-      CREATE INDEX browser_calls_due ON $schema.browser_calls (app_name, deadline);
-
       CREATE TABLE $schema.chats (
         app_name text COLLATE "C" NOT NULL,
         principal_id text COLLATE "C" NOT NULL,
@@ -274,79 +261,7 @@ export const migrations: readonly Migration[] = [
         agent text,
         PRIMARY KEY (app_name, principal_id, chat_id)
       );
-
-      -- What another instance needs to continue a live session, encrypted.
-      CREATE TABLE $schema.live_sessions (
-        app_name text COLLATE "C" NOT NULL,
-        principal_id text COLLATE "C" NOT NULL,
-        chat_id text COLLATE "C" NOT NULL,
-        state bytea NOT NULL,
-        saved_at double precision NOT NULL,
-        PRIMARY KEY (app_name, principal_id, chat_id)
-      );
-
-      -- What people gave the agent by signing in, encrypted, and sign-ins that have begun.
-      CREATE TABLE $schema.credentials (
-        app_name text COLLATE "C" NOT NULL,
-        principal_id text COLLATE "C" NOT NULL,
-        name text COLLATE "C" NOT NULL,
-        sealed bytea NOT NULL,
-        version integer NOT NULL,
-        used_at double precision NOT NULL,
-        refresh_until double precision NOT NULL,
-        PRIMARY KEY (app_name, principal_id, name)
-      );
-      CREATE INDEX credentials_used ON $schema.credentials (used_at);
-
-      CREATE TABLE $schema.sign_in_attempts (
-        app_name text COLLATE "C" NOT NULL,
-        principal_id text COLLATE "C" NOT NULL,
-        id text COLLATE "C" NOT NULL,
-        sealed bytea NOT NULL,
-        expires_at double precision NOT NULL,
-        PRIMARY KEY (app_name, id)
-      );
-      CREATE INDEX sign_in_attempts_expired ON $schema.sign_in_attempts (expires_at);
-
-      -- The rows of running turns. They live as long as their turns.
-      CREATE TABLE $schema.relay_turns (
-        turn_id text PRIMARY KEY,
-        app_name text NOT NULL,
-        principal_id text NOT NULL,
-        chat_id text NOT NULL,
-        message_id text NOT NULL,
-        owner text NOT NULL,
-        replayable boolean NOT NULL,
-        started_at timestamptz NOT NULL,
-        changed_at timestamptz NOT NULL,
-        ended_at timestamptz
-      );
-      CREATE INDEX relay_turns_of_chat ON $schema.relay_turns (app_name, principal_id, chat_id) WHERE ended_at IS NULL;
-      CREATE INDEX relay_turns_changed ON $schema.relay_turns (changed_at);
-      CREATE INDEX relay_turns_ended ON $schema.relay_turns (ended_at) WHERE ended_at IS NOT NULL;
-      CREATE TABLE $schema.relay_rows (
-        turn_id text NOT NULL REFERENCES $schema.relay_turns ON DELETE CASCADE,
-        seq integer NOT NULL,
-        lines text NOT NULL,
-        PRIMARY KEY (turn_id, seq)
-      );
-      CREATE TABLE $schema.relay_readers (
-        turn_id text NOT NULL REFERENCES $schema.relay_turns ON DELETE CASCADE,
-        worker text NOT NULL,
-        seen_at timestamptz NOT NULL,
-        PRIMARY KEY (turn_id, worker)
-      );
-      CREATE TABLE $schema.relay_workers (worker text PRIMARY KEY, seen_at timestamptz NOT NULL);
-      CREATE TABLE $schema.relay_signals (
-        id text PRIMARY KEY,
-        target text NOT NULL,
-        sender text NOT NULL,
-        kind text NOT NULL,
-        body text NOT NULL,
-        sent_at timestamptz NOT NULL
-      );
-      CREATE INDEX relay_signals_of_target ON $schema.relay_signals (target);
-    `,
+      ${FEATURE_TABLES.map(({ create }) => create).join('')}`,
   },
 ]
 

@@ -1,5 +1,5 @@
 import type { Relay, RelayTurn, TurnRows, TurnUpdate } from '../../relay/relay.ts'
-import { decodeSignal, type SignalRow } from '../table-stores.ts'
+import { decodeSignal, type SignalRow } from '../tables/signals.ts'
 import type { Clocks, Database } from './database.ts'
 import { QUICK } from './database.ts'
 import type { ListenClient, ListenTiming } from './hint-connection.ts'

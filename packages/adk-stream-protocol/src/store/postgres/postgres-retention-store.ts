@@ -25,6 +25,7 @@ import {
 } from '../rows.ts'
 import type { RetentionStore } from '../store.ts'
 import { approvalSql } from './approval-sql.ts'
+import { FEATURE_TABLES } from './feature-tables.ts'
 import type { Clocks, Database, RunStatement } from './database.ts'
 
 /** Removes data from PostgreSQL. Each method is one short transaction. `schema` is a quoted name. */
@@ -224,11 +225,4 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
 }
 
 /** The tables with rows of a principal, other than sessions and approvals. */
-const OWNED_TABLES = [
-  'chats',
-  'browser_calls',
-  'relay_turns',
-  'live_sessions',
-  'credentials',
-  'sign_in_attempts',
-]
+const OWNED_TABLES = ['chats', ...FEATURE_TABLES.flatMap(({ owned }) => owned)]

@@ -4,20 +4,14 @@ import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
+import { openFeatureTables } from './feature-tables.ts'
 import type { Clocks, PostgresPool } from './database.ts'
 import { databaseClocks, Database } from './database.ts'
 import { migrate } from './migrations.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
-import { postgresRelay } from './postgres-relay.ts'
 import { postgresRetention } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
-import {
-  postgresBrowserCalls,
-  postgresChats,
-  postgresCredentials,
-  postgresLiveSessions,
-  postgresSecrets,
-} from './postgres-table-stores.ts'
+import { postgresChats, postgresSecrets } from './postgres-table-stores.ts'
 
 interface SharedPostgresOptions {
   /** The schema with the tables of the store. It is created if it is missing. Default `adk_stream_protocol`. */
@@ -128,12 +122,9 @@ function createStore(pools: Pools, parts: StoreParts) {
       decisions,
       reads: turns,
     }),
-    browserCalls: postgresBrowserCalls(turns, schema, clocks),
     chats: postgresChats(turns, schema),
-    relay: postgresRelay({ database: turns, signals: decisions, schema, clocks, createClient }),
     retention: postgresRetention(turns, schema, clocks),
-    liveSessions: postgresLiveSessions(turns, schema, clocks),
-    credentials: postgresCredentials(turns, schema, clocks),
+    ...openFeatureTables({ turns, decisions, createClient }, schema, clocks),
     secret: postgresSecrets(turns, schema),
     poolStats: () => ({
       ...countConnections(pools),

@@ -1,3 +1,5 @@
+import { FEATURE_TABLES } from './feature-tables.ts'
+
 /**
  * The migrations of the schema, in order. A released migration never changes. Tables, columns and indexes have the same names as in
  * PostgreSQL.
@@ -167,21 +169,6 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (app_name, principal_id, chat_id)
   ) STRICT;
 
-  CREATE TABLE browser_calls (
-    call INTEGER PRIMARY KEY,
-    app_name TEXT NOT NULL,
-    principal_id TEXT NOT NULL,
-    chat_id TEXT NOT NULL,
-    tool_call_id TEXT NOT NULL,
-    message_id TEXT NOT NULL,
-    deadline REAL NOT NULL,
-    -- When a process took the expired call, to end it.
-    taken_at REAL,
-    lease_ms REAL NOT NULL DEFAULT 0,
-    UNIQUE (app_name, principal_id, chat_id, tool_call_id)
-  ) STRICT;
-  CREATE INDEX browser_calls_due ON browser_calls (app_name, deadline);
-
   -- What a list shows of a chat: the name that its owner gave it, and its title, once it was read.
   CREATE TABLE chats (
     app_name TEXT NOT NULL,
@@ -194,50 +181,5 @@ export const migrations: readonly string[] = [
     agent TEXT,
     PRIMARY KEY (app_name, principal_id, chat_id)
   ) STRICT;
-
-  -- What another process needs to continue a live session, encrypted.
-  CREATE TABLE live_sessions (
-    app_name TEXT NOT NULL,
-    principal_id TEXT NOT NULL,
-    chat_id TEXT NOT NULL,
-    state BLOB NOT NULL,
-    saved_at REAL NOT NULL,
-    PRIMARY KEY (app_name, principal_id, chat_id)
-  ) STRICT;
-
-  -- Messages from one process to another.
-  CREATE TABLE signals (
-    signal INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    target TEXT NOT NULL,
-    sender TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    body TEXT NOT NULL,
-    sent_at REAL NOT NULL
-  ) STRICT;
-  CREATE INDEX signals_of_target ON signals (target);
-
-  -- What people gave the agent by signing in, encrypted, and sign-ins that have begun.
-  CREATE TABLE credentials (
-    app_name TEXT NOT NULL,
-    principal_id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    sealed BLOB NOT NULL,
-    version INTEGER NOT NULL,
-    used_at REAL NOT NULL,
-    refresh_until REAL NOT NULL,
-    PRIMARY KEY (app_name, principal_id, name)
-  ) STRICT;
-  CREATE INDEX credentials_used ON credentials (used_at);
-
-  CREATE TABLE sign_in_attempts (
-    app_name TEXT NOT NULL,
-    principal_id TEXT NOT NULL,
-    id TEXT NOT NULL,
-    sealed BLOB NOT NULL,
-    expires_at REAL NOT NULL,
-    PRIMARY KEY (app_name, id)
-  ) STRICT;
-  CREATE INDEX sign_in_attempts_expired ON sign_in_attempts (expires_at);
-  `,
+  ${FEATURE_TABLES.map(({ create }) => create).join('')}`,
 ]

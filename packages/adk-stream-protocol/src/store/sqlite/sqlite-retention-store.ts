@@ -20,6 +20,7 @@ import {
 import { chatColumns, checkName, ownerColumns } from '../keys.ts'
 import type { RetentionStore } from '../store.ts'
 import { type AuditHeadRow, INSERT_ENTRY, SELECT_CUT, SELECT_HEAD } from './approval-sql.ts'
+import { FEATURE_TABLES } from './feature-tables.ts'
 import type { Connection } from './connection.ts'
 import type { LeaseClock } from './leases.ts'
 
@@ -214,4 +215,4 @@ function prepareStatements(connection: Connection, clock: string) {
 }
 
 /** The tables with rows of a principal, other than sessions and approvals. */
-const OWNED_TABLES = ['chats', 'browser_calls', 'live_sessions', 'credentials', 'sign_in_attempts']
+const OWNED_TABLES = ['chats', ...FEATURE_TABLES.flatMap(({ owned }) => owned)]

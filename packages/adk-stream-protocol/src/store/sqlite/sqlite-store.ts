@@ -1,3 +1,4 @@
+import { openFeatureTables } from './feature-tables.ts'
 import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
 import type { Store } from '../store.ts'
@@ -9,14 +10,7 @@ import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { sqliteRetention } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
-import {
-  sqliteBrowserCalls,
-  sqliteChats,
-  sqliteCredentials,
-  sqliteLiveSessions,
-  sqliteSecrets,
-  sqliteSignals,
-} from './sqlite-table-stores.ts'
+import { sqliteChats, sqliteSecrets } from './sqlite-table-stores.ts'
 
 /** Options of {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
@@ -79,12 +73,9 @@ function createStore(
   return {
     sessions,
     approvals,
-    browserCalls: sqliteBrowserCalls(connection, clock, leaseClock),
     chats: sqliteChats(connection),
     retention: sqliteRetention(connection, clock, leaseClock),
-    liveSessions: sqliteLiveSessions(connection, clock),
-    signals: sqliteSignals(connection, clock),
-    credentials: sqliteCredentials(connection, clock),
+    ...openFeatureTables(connection, clock, leaseClock),
     secret: sqliteSecrets(connection),
     close,
     [Symbol.asyncDispose]: close,

@@ -3,7 +3,7 @@ import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
-import type { BrowserCall } from '../../../store/store.ts'
+import type { BrowserCall } from '../../../store/tables/browser-calls.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 
 /** Where the conversations of chats are stored. */

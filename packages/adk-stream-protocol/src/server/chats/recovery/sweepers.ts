@@ -7,7 +7,7 @@ import {
   retentionOf,
   runRetention,
 } from '../../../store/remove-data.ts'
-import type { BrowserCall } from '../../../store/store.ts'
+import type { BrowserCall } from '../../../store/tables/browser-calls.ts'
 import type { LazyBackend } from '../backend.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'

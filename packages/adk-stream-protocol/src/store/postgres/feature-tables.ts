@@ -1,0 +1,35 @@
+import type { FeatureTables } from '../tables/feature-tables.ts'
+import type { Clocks, Database } from './database.ts'
+import { postgresRelay } from './postgres-relay.ts'
+import { BROWSER_CALL_TABLES, postgresBrowserCalls } from './tables/browser-calls.ts'
+import { CREDENTIAL_TABLES, postgresCredentials } from './tables/credentials.ts'
+import { LIVE_SESSION_TABLES, postgresLiveSessions } from './tables/live-sessions.ts'
+import { RELAY_TABLES } from './tables/relay.ts'
+
+/** The tables of features. This file is the only one of the PostgreSQL store that names the features. */
+export const FEATURE_TABLES: readonly FeatureTables[] = [
+  BROWSER_CALL_TABLES,
+  LIVE_SESSION_TABLES,
+  CREDENTIAL_TABLES,
+  RELAY_TABLES,
+]
+
+/** Opens the parts of a store that belong to features. */
+export function openFeatureTables(
+  { turns, decisions, createClient }: FeatureDatabases,
+  schema: string,
+  clocks: Clocks,
+) {
+  return {
+    browserCalls: postgresBrowserCalls(turns, schema, clocks),
+    liveSessions: postgresLiveSessions(turns, schema, clocks),
+    credentials: postgresCredentials(turns, schema, clocks),
+    relay: postgresRelay({ database: turns, signals: decisions, schema, clocks, createClient }),
+  }
+}
+
+interface FeatureDatabases {
+  readonly turns: Database
+  readonly decisions: Database
+  readonly createClient: Parameters<typeof postgresRelay>[0]['createClient']
+}

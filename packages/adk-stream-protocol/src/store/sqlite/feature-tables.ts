@@ -1,0 +1,25 @@
+import type { FeatureTables } from '../tables/feature-tables.ts'
+import type { Connection } from './connection.ts'
+import type { LeaseClock } from './leases.ts'
+import { BROWSER_CALL_TABLES, sqliteBrowserCalls } from './tables/browser-calls.ts'
+import { CREDENTIAL_TABLES, sqliteCredentials } from './tables/credentials.ts'
+import { LIVE_SESSION_TABLES, sqliteLiveSessions } from './tables/live-sessions.ts'
+import { SIGNAL_TABLES, sqliteSignals } from './tables/signals.ts'
+
+/** The tables of features. This file is the only one of the SQLite store that names the features. */
+export const FEATURE_TABLES: readonly FeatureTables[] = [
+  BROWSER_CALL_TABLES,
+  LIVE_SESSION_TABLES,
+  SIGNAL_TABLES,
+  CREDENTIAL_TABLES,
+]
+
+/** Opens the parts of a store that belong to features. */
+export function openFeatureTables(connection: Connection, clock: string, leaseClock: LeaseClock) {
+  return {
+    browserCalls: sqliteBrowserCalls(connection, clock, leaseClock),
+    liveSessions: sqliteLiveSessions(connection, clock),
+    signals: sqliteSignals(connection, clock),
+    credentials: sqliteCredentials(connection, clock),
+  }
+}

@@ -1,0 +1,61 @@
+import { IN_CHAT, queriesOf, toSql } from './queries.ts'
+import type { BrowserCallStore } from '../../tables/browser-calls.ts'
+import type { BrowserCallRow } from '../../tables/browser-calls.ts'
+import { browserCallStore } from '../../tables/browser-calls.ts'
+import type { Connection } from '../connection.ts'
+import type { LeaseClock } from '../leases.ts'
+import type { FeatureTables } from '../../tables/feature-tables.ts'
+
+export const BROWSER_CALL_TABLES: FeatureTables = {
+  create: `
+  CREATE TABLE browser_calls (
+    call INTEGER PRIMARY KEY,
+    app_name TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    tool_call_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    deadline REAL NOT NULL,
+    -- When a process took the expired call, to end it.
+    taken_at REAL,
+    lease_ms REAL NOT NULL DEFAULT 0,
+    UNIQUE (app_name, principal_id, chat_id, tool_call_id)
+  ) STRICT;
+  CREATE INDEX browser_calls_due ON browser_calls (app_name, deadline);
+  `,
+  owned: ['browser_calls'],
+}
+
+/** Stores calls that wait for clients, as durable as the conversation itself. `clock` is an SQL expression, in ms. */
+export function sqliteBrowserCalls(
+  connection: Connection,
+  clock: string,
+  leaseNow: LeaseClock,
+): BrowserCallStore {
+  const { read, write } = queriesOf(connection)
+  const isDue = `app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2`
+  const findDue = read(`SELECT 1 FROM browser_calls WHERE ${isDue} LIMIT 1`)
+  const takeDue = connection.prepare<BrowserCallRow>(`
+    UPDATE browser_calls SET taken_at = ?2, lease_ms = ?3
+    WHERE call IN (
+      SELECT call FROM browser_calls WHERE ${isDue} ORDER BY coalesce(taken_at, 0), deadline LIMIT ?4)
+    RETURNING principal_id, chat_id, tool_call_id, message_id`)
+  return browserCallStore({
+    add: write(`
+      INSERT INTO browser_calls (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
+      VALUES (?, ?, ?, ?, ?, ${clock} + ?) ON CONFLICT DO NOTHING`),
+    list: read('SELECT * FROM browser_calls ORDER BY deadline LIMIT ?'),
+    listChat: read(`SELECT * FROM browser_calls WHERE ${IN_CHAT} ORDER BY deadline LIMIT ?4`),
+    drop: write(`
+      DELETE FROM browser_calls WHERE ${IN_CHAT} AND tool_call_id IN (SELECT value FROM json_each(?4))`),
+    dropChat: write(`DELETE FROM browser_calls WHERE ${IN_CHAT}`),
+    takeDue: async (appName, ...rest) => {
+      // Usually nothing is due, and this query takes no lock.
+      if ((await findDue(appName, leaseNow())).length === 0) return []
+      return connection.writeOne(
+        () => takeDue.rows(...toSql([appName, leaseNow(), ...rest])),
+        'process-death',
+      )
+    },
+  })
+}

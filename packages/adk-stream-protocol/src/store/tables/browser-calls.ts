@@ -1,0 +1,105 @@
+import type { Query } from './query.ts'
+import { chatColumns, checkName, isStorable } from '../keys.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
+
+/** A call of a browser tool that waits for the result of a client. */
+export interface BrowserCall {
+  readonly chat: AppChatRef
+  /** The assistant message whose turn waits for the result. */
+  readonly messageId: string
+  readonly toolCallId: string
+}
+
+/**
+ * Stores the calls that wait for a client, with their deadlines. Every method is atomic. Its effect survives a crash
+ * of the process and is visible to all processes at once.
+ */
+export interface BrowserCallStore {
+  /** Adds a call with its deadline. Does nothing if the call is already stored. */
+  add(call: BrowserCall, timeoutMs: number): Promise<void>
+  /** Removes calls that have a result. */
+  drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
+  dropChat(chat: AppChatRef): Promise<void>
+  /**
+   * Returns calls whose deadline has passed, by the clock of the store. No other process gets them for `leaseMs`. The
+   * caller removes them with `drop` after it has reported the timeout.
+   */
+  takeDue(filter: DueBrowserCalls): Promise<BrowserCall[]>
+  /** Lists the calls that wait, of one chat or of all chats, earliest deadline first. For timelines and `doctor`. */
+  list?(filter: {
+    readonly chat?: AppChatRef
+    readonly limit: number
+  }): Promise<PendingBrowserCall[]>
+}
+
+/** A browser call with its deadline, in ms since 1970. */
+export interface PendingBrowserCall extends BrowserCall {
+  readonly deadline: number
+}
+
+/** Selects browser calls whose deadline has passed. */
+export interface DueBrowserCalls {
+  readonly appName: string
+  readonly leaseMs: number
+  readonly limit: number
+}
+
+/** The statements for calls that wait for a client. */
+interface BrowserCallQueries {
+  readonly add: Query
+  /** The values are the columns of a chat, and a list of call ids. */
+  readonly drop: Query
+  readonly dropChat: Query
+  /** The values are the application, the lease in ms and the limit. */
+  readonly takeDue: Query<BrowserCallRow>
+  readonly list: Query<PendingBrowserCallRow>
+  readonly listChat: Query<PendingBrowserCallRow>
+}
+
+export interface BrowserCallRow {
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly tool_call_id: string
+  readonly message_id: string
+}
+
+interface PendingBrowserCallRow extends BrowserCallRow {
+  readonly app_name: string
+  readonly deadline: number
+}
+
+export function browserCallStore(queries: BrowserCallQueries): BrowserCallStore {
+  return {
+    async add({ chat, messageId, toolCallId }, timeoutMs) {
+      const names = [checkName('toolCallId', toolCallId), checkName('messageId', messageId)]
+      await queries.add(...chatColumns(chat), ...names, timeoutMs)
+    },
+    async drop(chat, toolCallIds) {
+      await queries.drop(...chatColumns(chat), toolCallIds.filter(isStorable))
+    },
+    async dropChat(chat) {
+      await queries.dropChat(...chatColumns(chat))
+    },
+    async takeDue({ appName, leaseMs, limit }) {
+      const rows = await queries.takeDue(checkName('appName', appName), leaseMs, limit)
+      return rows.map((row) => decodeBrowserCall(appName, row))
+    },
+    async list({ chat, limit }) {
+      const rows = await (chat
+        ? queries.listChat(...chatColumns(chat), limit)
+        : queries.list(limit))
+      return rows.map((row) => ({
+        ...decodeBrowserCall(row.app_name, row),
+        deadline: row.deadline,
+      }))
+    },
+  }
+}
+
+function decodeBrowserCall(appName: string, row: BrowserCallRow): BrowserCall {
+  return {
+    chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
+    messageId: row.message_id,
+    toolCallId: row.tool_call_id,
+  }
+}
