@@ -74,6 +74,11 @@ export const FEATURES: readonly Feature[] = [
     identifiers: /(?<!_)[dD]ialect|DIALECT|[bB]idi|BIDI/,
   },
   {
+    name: 'AG-UI',
+    own: ['server/dialects/ag-ui/'],
+    identifiers: /[aA]g-?[uU]i(?![a-z])|AG-?UI|[cC]opilot/,
+  },
+  {
     name: 'workflows',
     own: [
       'agent/adk-workarounds/run-nodes.ts',

@@ -108,6 +108,11 @@ export function createOffer(toolCallId: string): Extract<Chunk, { type: 'data-br
   return { type: 'data-browser-call', id: toolCallId, data: { toolCallId } }
 }
 
+/** Returns the call that a chunk offers to the client. */
+export function readOffer(chunk: Chunk): string | undefined {
+  return chunk.type === 'data-browser-call' ? chunk.data.toolCallId : undefined
+}
+
 /** Whether a chunk is the result of a call. */
 export function isResult(chunk: Chunk): chunk is ResultChunk {
   return chunk.type.startsWith('tool-output-')

@@ -51,6 +51,7 @@ export async function openBackend(
   })
   const sessions = openSessions(settings, { store, ledger, agents, onWritten })
   const host = openHost(settings, { ledger, kinds, agents, sessions, modelCalls })
+  const browserTools = listBrowserTools(roots.values())
   return {
     agents,
     host,
@@ -59,7 +60,7 @@ export async function openBackend(
     kinds,
     browserCalls,
     chats,
-    browserTools: listBrowserTools(roots.values()),
+    isPageTool: (toolName) => browserTools.has(toolName),
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
     mayEdit: createEditCheck(policy, onError),
     refresh: createRefresh(policy, kinds, onError),

@@ -7,6 +7,7 @@ import { createLostQuestionSweep } from './chats/recovery/lost-questions.ts'
 import type { Sweeper } from './chats/recovery/sweepers.ts'
 import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
 import type { Bridge } from './bridge.ts'
+import { agUiRoutes } from './dialects/ag-ui/ag-ui-routes.ts'
 import { createBidiProtocol } from './dialects/python-clients/bidi-protocol.ts'
 import { readDialect } from './dialects/read-dialect.ts'
 import { DRAIN_MS } from './settings/drain.ts'
@@ -128,6 +129,7 @@ function createRoutes(all: AllParts): Route[] {
   return [
     ...chatListRoutes(all),
     ...chatRoutes({ ...all, artifactService, findFormat: readDialect }),
+    ...agUiRoutes(all),
     ...approvalRoutes({ ...all, findNames }),
     ...all.modules.createRoutes({ ...all, findNames }),
     ...auditAndTimelineRoutes(all),

@@ -164,6 +164,8 @@ const FEATURES: readonly Feature[] = [
       'stock ai 7 over SSE': EXPIRED,
       'stock ai 7 over a socket': EXPIRED,
       'the dialect `confirmation`': EXPIRED,
+      'AG-UI, @ag-ui/client 1.0.0': EXPIRED,
+      'AG-UI, @ag-ui/client 0.0.59': EXPIRED,
       'a text frame': EXPIRED,
       'a typed reply': EXPIRED,
       // No link is created. The next sweep ends the approval.

@@ -27,8 +27,8 @@ export interface Backend {
   readonly chats: ChatStore
   /** Finds a tool of the agent of a chat by its name. */
   readonly findTool: (chat: AppChatRef, toolName: string) => Promise<BaseTool | undefined>
-  /** The names of tools that run in the browser. */
-  readonly browserTools: ReadonlySet<string>
+  /** Whether a tool runs in the page. */
+  readonly isPageTool: (toolName: string) => boolean
   /** Returns true if a person may approve a call with edited arguments alone (LG9). */
   readonly mayEdit: MayEdit
   /** Updates the hint of a pending approval from the policy, and makes its preview. */

@@ -168,7 +168,7 @@ export class HttpRouter {
 
 /** Whether a closing bridge refuses a route: all routes except reading and stopping. */
 function isNewWork({ method, path }: Route): boolean {
-  return method !== 'GET' && !path.endsWith('/stop')
+  return method !== 'GET' && !/\/stop(?:\/|$)/.test(path)
 }
 
 function checkPrincipal(principal: Principal | undefined): Principal {

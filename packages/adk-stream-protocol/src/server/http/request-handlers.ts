@@ -139,7 +139,9 @@ function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number
   const encoder = new TextEncoder()
   let attachment: LogReader | undefined
   let keepAlive: NodeJS.Timeout | undefined
+  let hasLeft = false
   const leave = (): void => {
+    hasLeft = true
     clearInterval(keepAlive)
     attachment?.detach('closed')
   }
@@ -147,6 +149,8 @@ function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number
     {
       start(controller) {
         const write = (text: string): boolean => {
+          // The end of a format may come after the client has left.
+          if (hasLeft) return true
           controller.enqueue(encoder.encode(text))
           return (controller.desiredSize ?? 0) > 0
         }
@@ -155,7 +159,7 @@ function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number
           end: () => {
             clearInterval(keepAlive)
             write(ssePositions(positions?.ofChat) + format.end)
-            controller.close()
+            if (!hasLeft) controller.close()
           },
           abandon: () => {
             clearInterval(keepAlive)

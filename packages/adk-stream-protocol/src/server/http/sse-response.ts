@@ -31,6 +31,8 @@ export class SseResponse implements Sink {
   /** Whether further chunks follow at once. */
   #isHeld = true
   #sentAt = -Infinity
+  /** Whether the client has left or has received everything. The end of a format may come after it. */
+  #isClosed = false
   #timer: NodeJS.Timeout | undefined
 
   /** Holds the chunks of the turn so far until `start` is called. */
@@ -50,6 +52,7 @@ export class SseResponse implements Sink {
   }
 
   write(json: string, entry?: number): boolean {
+    if (this.#isClosed) return true
     this.#waiting += sseFrame(json, this.#written.positions?.next(entry))
     return (this.#isHeld && this.#waiting.length <= MAX_WAITING) || this.#sendInTime()
   }
@@ -64,6 +67,7 @@ export class SseResponse implements Sink {
   }
 
   end(): void {
+    if (this.#isClosed) return
     this.close()
     const { end, positions } = this.#written
     this.#response.end(this.#waiting + ssePositions(positions?.ofChat) + end)
@@ -77,6 +81,7 @@ export class SseResponse implements Sink {
 
   /** Stops the timers. A slow client keeps the response open, and writing after `end` would be an unhandled error. */
   close(): void {
+    this.#isClosed = true
     clearInterval(this.#keepAlive)
     clearTimeout(this.#timer)
   }

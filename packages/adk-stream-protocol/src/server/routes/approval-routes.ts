@@ -204,7 +204,7 @@ const BAD_QUERY = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`
 const NO_HISTORY = 'The store of this server lists pending approvals only.'
 
 /** Returns the schema for a form that edits the arguments of a pending call. Several approvers cannot edit. */
-async function readSchema(
+export async function readSchema(
   { chat, toolName, terms, state }: Approval,
   findTool: Backend['findTool'],
 ): Promise<Record<string, unknown> | undefined> {

@@ -192,7 +192,7 @@ export async function readTimeline(
   request: TimelineRequest,
 ): Promise<Timeline> {
   const opened = await backend.get()
-  const { sessions, ledger, store, browserTools } = opened
+  const { sessions, ledger, store, isPageTool } = opened
   const chat = toAppChat(opened, ref)
   const { chatId } = chat
   const running = turns.running(ref)?.messageId ?? (await elsewhere.messageOf(ref))
@@ -214,7 +214,7 @@ export async function readTimeline(
       open,
       running,
       browserCalls: new Set(calls.map(({ toolCallId }) => toolCallId)),
-      isBrowserTool: (toolName) => browserTools.has(toolName),
+      isBrowserTool: isPageTool,
       showText,
       reader,
     },

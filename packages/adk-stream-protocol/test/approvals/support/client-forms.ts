@@ -1,3 +1,4 @@
+import { AG_UI_VERSIONS, AgUiClient } from '../../ag-ui/support/ag-ui-client.ts'
 import { BidiClient } from '../../bidi/support/bidi-client.ts'
 import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
 import { SocketClient } from '../../sockets/support/socket-client.ts'
@@ -96,6 +97,14 @@ export const CLIENT_FORMS = [
       })
       return body.error?.code
     },
+  ),
+  ...AG_UI_VERSIONS.map((version) =>
+    formOverHttp(`AG-UI, ${version.name}`, async ({ testBridge }, { id, chatId }, decision) => {
+      const { approved, args } = decision
+      const client = new AgUiClient(version, { url: testBridge.url, threadId: chatId })
+      await client.answer({ [id]: { approved, ...(args && { editedArgs: args }) } })
+      return client.refused[0]
+    }),
   ),
   formOverHttp('a typed reply', async ({ page }, { chatId }, { approved }) => {
     const text = approved ? 'Yes.' : 'No.'

@@ -10,7 +10,7 @@ import type { Backend } from '../backend.ts'
  * the conversation yet: its turn has not resumed, or was stopped while the call ran. Changes the messages in place.
  */
 export async function showDecisions(
-  { ledger, browserTools }: Pick<Backend, 'ledger' | 'browserTools'>,
+  { ledger, isPageTool }: Pick<Backend, 'ledger' | 'isPageTool'>,
   chat: AppChatRef,
   messages: readonly Message[],
 ): Promise<void> {
@@ -22,8 +22,8 @@ export async function showDecisions(
     if (pending.has(approvalId)) continue
     const approval = await ledger.findByCall(chat, toolCallId)
     if (approval?.id !== approvalId || approval.state.name === 'requested') continue
-    // A page runs an approved browser tool. It must not do so before the server has handed the call over.
-    if (isApproved(approval) && browserTools.has(approval.toolName)) continue
+    // A page runs an approved tool of its own. It must not do so before the server has handed the call over.
+    if (isApproved(approval) && isPageTool(approval.toolName)) continue
     showDecision(message, asked, approval)
   }
 }

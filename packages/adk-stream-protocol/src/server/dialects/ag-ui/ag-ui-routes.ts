@@ -1,0 +1,97 @@
+import { z } from 'zod'
+
+import { ProtocolError } from '../../../protocol/errors.ts'
+import { ChatId } from '../../../protocol/stream-request.ts'
+import type { Principal } from '../../auth/authenticate.ts'
+import type { Reply } from '../../http/exchange.ts'
+import { checkInput, readAgent, readJson, reply } from '../../http/exchange.ts'
+import type { AuthenticatedRequest, Route } from '../../http/http-router.ts'
+import { DEFAULT_AGENT, describeCapabilities, describeRuntime } from './capabilities.ts'
+import { readRunInput } from './run-input.ts'
+import type { RunServiceParts } from './run-service.ts'
+import { RunService } from './run-service.ts'
+
+interface AgUiOptions extends RunServiceParts {
+  /** The agents by name. The only agent of a bridge may have an empty name. */
+  readonly agents: ReadonlyMap<string, unknown>
+}
+
+/** The routes of AG-UI: one for any client (`HttpAgent`), and those that a CopilotKit page asks of its runtime. */
+export function agUiRoutes(options: AgUiOptions): readonly Route[] {
+  const { limits } = options
+  const names = [...options.agents.keys()]
+  const service = new RunService(options)
+
+  const run = (principal: Principal, body: unknown, agent: string | undefined): Promise<Reply> =>
+    service.run(principal, readRunInput(body), toAddressed(names, agent))
+  const connect = (principal: Principal, body: unknown): Promise<Reply> =>
+    service.connect(principal, readRunInput(body))
+  const stop = async (principal: Principal, threadId: string): Promise<Reply> => {
+    await service.stop(principal, threadId)
+    return reply(200, { stopped: true })
+  }
+  const info = async (): Promise<Reply> => reply(200, describeRuntime(names))
+  const readBody = ({ exchange }: AuthenticatedRequest): Promise<unknown> =>
+    readJson(exchange, limits)
+
+  const runOrCall = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const body = await readBody(request)
+    const { principal } = request
+    const call = Call.safeParse(body).data
+    if (!call) return run(principal, body, readAgent(request.exchange).addressed)
+    const { agentId, threadId } = call.params ?? {}
+    switch (call.method) {
+      case 'info':
+        return info()
+      case 'agent/run':
+        return run(principal, call.body, agentId)
+      case 'agent/connect':
+        return connect(principal, call.body)
+      case 'agent/stop':
+        return stop(principal, checkInput(ChatId, threadId, 'Send `params.threadId`.'))
+    }
+  }
+
+  return [
+    { method: 'POST', path: ROOT, handle: runOrCall },
+    {
+      method: 'GET',
+      path: `${ROOT}/capabilities`,
+      handle: async () => reply(200, describeCapabilities()),
+    },
+    { method: 'GET', path: `${ROOT}/info`, handle: info },
+    {
+      method: 'POST',
+      path: `${ROOT}/agent/:name/run`,
+      handle: async (request) => run(request.principal, await readBody(request), request.name),
+    },
+    {
+      method: 'POST',
+      path: `${ROOT}/agent/:name/connect`,
+      handle: async (request) => connect(request.principal, await readBody(request)),
+    },
+    {
+      method: 'POST',
+      path: `${ROOT}/agent/:name/stop/:id`,
+      handle: ({ principal, id }) => stop(principal, id),
+    },
+  ]
+}
+
+const ROOT = '/ag-ui'
+
+/** The single route of CopilotKit: the method and its parameters are in the body. */
+const Call = z.object({
+  method: z.enum(['info', 'agent/run', 'agent/connect', 'agent/stop']),
+  params: z
+    .object({ agentId: z.string().max(256).optional(), threadId: z.string().max(256).optional() })
+    .optional(),
+  body: z.unknown().optional(),
+})
+
+/** Returns the agent for a new chat. Throws if the server does not have the agent that the client names. */
+function toAddressed(names: readonly string[], agent: string | undefined): string | undefined {
+  if (agent === undefined || names.includes(agent)) return agent
+  if (agent === DEFAULT_AGENT) return undefined
+  throw new ProtocolError('unknown-agent', { message: `The server has no agent ${agent}.` })
+}
