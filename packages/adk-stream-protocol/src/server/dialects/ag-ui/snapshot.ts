@@ -1,4 +1,5 @@
-import { hasReply, replayTurn, splitTurns } from '../../../agent/history/replay-turn.ts'
+import { replayTurn } from '../../../agent/history/replay-turn.ts'
+import { hasReply, splitTurns } from '../../../agent/history/stored-turns.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
 import type { Message } from '../../../protocol/message.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
