@@ -5,7 +5,12 @@ import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { nest } from '../approvals/support/nested-agents.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
+import {
+  joinLive,
+  openLiveTestBridge,
+  untilAsked,
+  whole,
+} from '../live/support/live-test-bridge.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPaymentServer } from './support/payment-server.ts'
@@ -364,6 +369,26 @@ test('[TU882] a failure of the store in a callback of a plugin is streamed with 
     error: { code: 'store-failed' },
   })
   expect(readEffects(folder.effects)).toEqual([])
+})
+
+test('[LV1341] a live reply that is stored although the store reported a failure is not stored again', async () => {
+  const store = await openSqliteStore({ path: ':memory:' })
+  const { sessions } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  sessions.appendEvent = async (request) => {
+    const event = await appendEvent(request)
+    const isReply = !event.partial && event.content?.parts?.[0]?.text === 'Hello.'
+    if (isReply) throw new StoreError('unavailable', 'The connection was lost.')
+    return event
+  }
+  await using testBridge = await openLiveTestBridge({ openStore: async () => store })
+  await using client = await joinLive(testBridge)
+  client.say('[[say Hello.]]')
+  await client.next(({ type }) => type === 'end' || type === 'error')
+  client.say('[[say Again.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Again.')
+  const replies = (await testBridge.page().messages()).filter(({ role }) => role === 'assistant')
+  expect(replies.map(textOf)).toEqual(['Hello.', 'Again.'])
 })
 
 test('[AP851] [LV881] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {

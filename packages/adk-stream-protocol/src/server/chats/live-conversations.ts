@@ -102,7 +102,11 @@ export function createConversationStarter(
       browserCalls,
       agent,
       prepareCall: (call, outer) => host.prepareLive(name, call, outer),
-      services: { ...adkServices, appName, sessionService: sessions.service },
+      services: {
+        ...adkServices,
+        appName,
+        sessionService: host.endings.observe(sessions.service),
+      },
       createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
       hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),

@@ -33,7 +33,7 @@ type OnLateResults = (() => void) | undefined
 
 /** What ADK stores during the runs of a chat. */
 interface Appends {
-  /** The newest event of the agent that ADK has tried to store. */
+  /** The newest event of the agent with content that ADK has tried to store. */
   last: Event | undefined
   readonly pending: Set<Promise<unknown>>
 }
@@ -83,7 +83,7 @@ export class RunEndings {
       if (event.partial) return sessions.appendEvent(request)
       const appends = this.#appendsOf(chatOf(request.session))
       const isOfAgent = event.author !== 'user'
-      if (isOfAgent) appends.last = event
+      if (isOfAgent && event.content) appends.last = event
       const appended = isOfAgent
         ? appendWithRetry(sessions, request)
         : sessions.appendEvent(request)
