@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+
 import { type BaseLlm, FunctionTool, LlmAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -252,4 +254,36 @@ test('[SD1308] the page is that of the chosen person', async () => {
   await page.getByText('Your chats appear here.').waitFor()
   await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
   await page.locator('#inbox').getByRole('button', { name: 'Approve' }).waitFor()
+})
+
+test('[SD1311] the inspector shows the state and the raw events of a chat, and saves them', async () => {
+  await using studio = await openTestStudio({
+    agents: (model) => new LlmAgent({ name: 'payroll', model, outputKey: 'last_reply' }),
+  })
+  const page = await studio.openPage()
+  const { send, waitUntilIdle } = chatPage(page)
+  await page.getByRole('button', { name: 'Show inspector' }).click()
+  await page.getByRole('tab', { name: 'Session' }).click()
+  const panel = page.getByRole('tabpanel')
+  await panel.getByText('The session starts with the first message.').waitFor()
+  await send('[[say All slips are filed.]]')
+  await waitUntilIdle()
+  await panel.getByText('"last_reply": "All slips are filed."').waitFor()
+  await panel.getByText(/^[1-9]\d* tokens in, [1-9]\d* out, in the whole chat$/).waitFor()
+  await panel.getByRole('button', { name: 'Next event' }).click()
+  await panel.getByText('Event 1 of 2').waitFor()
+  await panel.locator('details[open]').getByText('"author": "user"').waitFor()
+  await page.keyboard.press('Enter')
+  await panel.getByText('Event 2 of 2').waitFor()
+  await panel.locator('details[open]').getByText('"author": "payroll"').waitFor()
+  expect(await panel.locator('details[open]').count()).toBe(1)
+  await takeScreenshot(page, 'studio-session')
+  expect(await findViolations(page)).toEqual([])
+  const saving = page.waitForEvent('download')
+  await panel.getByRole('button', { name: 'Save the session as a file' }).click()
+  const file = await (await saving).path()
+  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+    state: { last_reply: 'All slips are filed.' },
+    events: [{ author: 'user' }, { author: 'payroll' }],
+  })
 })

@@ -61,6 +61,7 @@ export async function openTestStudio(options: TestStudioOptions): Promise<TestSt
   const listeners = createStudioListener({
     bridge,
     authenticate,
+    developer: { appName: common.appName, sessions: store.sessions },
     info: ({ principal }) => ({
       model: 'gemini-2.5-flash',
       emulated: true,

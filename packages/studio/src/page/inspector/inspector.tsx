@@ -25,7 +25,7 @@ import type { TokenPrices } from './timeline-rows.ts'
 import { WaitingNote } from './waiting-note.tsx'
 import type { WireLog, WireView } from './wire-log.ts'
 
-const TABS = ['timeline', 'agent', 'approvals', 'streams', 'wire', 'recording'] as const
+const TABS = ['timeline', 'agent', 'session', 'approvals', 'streams', 'wire', 'recording'] as const
 /** The tab that is shown stays after a reload. */
 const storedTab = new StoredChoice<(typeof TABS)[number]>({
   key: 'inspector-tab',
@@ -45,6 +45,8 @@ export interface InspectorProps {
   readonly onReplay: (recording: string) => void
   /** The agent of the chat, if the server describes it. */
   readonly agent: AgentInfo | undefined
+  /** Whether the server lets the inspector read sessions. */
+  readonly hasSessions: boolean
   /** Whether the emulator replies instead of a model. */
   readonly isEmulated: boolean
   /** Called with a message for the open chat. */
@@ -54,7 +56,7 @@ export interface InspectorProps {
 /** Shows what happened in the chat, from the record of the server, what it is waiting for, and the traffic of this page. */
 export function Inspector(props: InspectorProps) {
   const { log, recorder, api, chatId, busy, connection, prices, onReplay } = props
-  const { agent, isEmulated, onSend } = props
+  const { agent, isEmulated, hasSessions, onSend } = props
   const labels = useInspectorLabels()
   const view = useSyncExternalStore(log.subscribe, log.view)
   const [tab, chooseTab] = useChoice(storedTab)
@@ -88,6 +90,15 @@ export function Inspector(props: InspectorProps) {
                   name: 'agent',
                   label: labels.agent,
                   content: <AgentPanel {...{ agent, timeline, isEmulated, busy, onSend }} />,
+                },
+              ]
+            : []),
+          ...(hasSessions && chatId !== undefined
+            ? [
+                {
+                  name: 'session',
+                  label: labels.session,
+                  content: <SessionPanel key={chatId} {...{ chatId, timeline }} />,
                 },
               ]
             : []),
@@ -166,11 +177,24 @@ interface TabsProps {
   readonly choose: (name: string) => void
 }
 
-// Loaded when its tab is opened.
+// Loaded when their tabs are opened.
 const LazyAgentPanel = lazy(async () => {
   const loaded = await import('./agent/agent-panel.tsx')
   return { default: loaded.AgentPanel }
 })
+
+const LazySessionPanel = lazy(async () => {
+  const loaded = await import('./session/session-panel.tsx')
+  return { default: loaded.SessionPanel }
+})
+
+function SessionPanel(props: ComponentProps<typeof LazySessionPanel>) {
+  return (
+    <Suspense>
+      <LazySessionPanel {...props} />
+    </Suspense>
+  )
+}
 
 function AgentPanel(props: ComponentProps<typeof LazyAgentPanel>) {
   return (

@@ -38,6 +38,7 @@ export interface InspectorLabels {
   readonly title: string
   readonly timeline: string
   readonly agent: string
+  readonly session: string
   readonly approvals: string
   readonly wire: string
   readonly recording: string
@@ -138,6 +139,7 @@ export const en: InspectorLabels = {
   title: 'Inspector',
   timeline: 'Timeline',
   agent: 'Agent',
+  session: 'Session',
   approvals: 'Approvals',
   wire: 'Wire',
   recording: 'Recording',
@@ -293,6 +295,7 @@ export const ja: InspectorLabels = {
   title: 'インスペクター',
   timeline: 'タイムライン',
   agent: 'エージェント',
+  session: 'セッション',
   approvals: '承認',
   wire: '通信',
   recording: '記録',

@@ -98,6 +98,7 @@ function LiveInspector({
     <Inspector
       {...{ log, recorder, api, busy, connection, prices, onReplay, agent, onSend }}
       isEmulated={studio?.emulated === true}
+      hasSessions={studio?.sessions === true}
       chatId={stored}
     />
   )
