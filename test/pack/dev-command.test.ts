@@ -7,8 +7,10 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startEmulator } from 'gemini-emulator'
 import { WebSocket } from 'ws'
 
+import { posixTest } from '../support/posix-test.ts'
 import { installProject, packAll } from './support/project.ts'
 
 // Outside of the workspace, so that only installed packages are found.
@@ -34,18 +36,28 @@ function write(place: string, files: Readonly<Record<string, string>>): void {
   }
 }
 
-/** A running `dev`. */
-class Dev {
+const STUDIO = path.join(project, 'node_modules/adk-stream-protocol-studio/bin/adk-studio.js')
+const CLI = path.join(project, 'node_modules/adk-stream-protocol/dist/use/cli.js')
+
+/** A running command. */
+class Command {
   readonly #child: ChildProcess
   readonly exited: Promise<number | null>
   output = ''
 
-  constructor(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    const program = path.join(project, 'node_modules/adk-stream-protocol-studio/bin/adk-studio.js')
-    this.#child = spawn(process.execPath, [program, ...args], {
+  constructor(
+    cwd: string,
+    args: readonly string[],
+    [program, ...rest]: readonly string[] = [process.execPath, STUDIO],
+  ) {
+    this.#child = spawn(program ?? '', [...rest, ...args], {
       cwd,
       // The conditions and the variables of the test run are not those of a terminal.
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        npm_lifecycle_event: 'start',
+      },
     })
     running.push(this.#child)
     for (const stream of [this.#child.stdout, this.#child.stderr])
@@ -143,7 +155,7 @@ const readEffects = (): string =>
 
 test('[DV1320] [DV1321] [DV1322] [DV1323] [DV1324] an agent is served without a key, and each save takes over without losing a reply or an approval', async () => {
   write('', { 'agent.mjs': `import './version.mjs'\nthrow new Error('a <b>')\n` })
-  const dev = new Dev(project, ['--port', '0', '--as', 'alice', '--as', 'bob:manager'])
+  const dev = new Command(project, ['--port', '0', '--as', 'alice', '--as', 'bob:manager'])
   await dev.until(/✖ agent\.mjs:1: imports \.\/version\.mjs, which does not exist/)
   const [, url = ''] = await dev.until(/(http:\S+) continues when the file is saved/)
   write('', { 'version.mjs': versionOf(1) })
@@ -291,7 +303,7 @@ test('[DV1325] bad input is one sentence and exit code 2', async () => {
     const cwd = path.join(folder, `refused ${index}`)
     mkdirSync(cwd)
     if (text !== undefined) writeFileSync(path.join(cwd, 'agent.mjs'), text)
-    const dev = new Dev(
+    const dev = new Command(
       cwd,
       args.map((each) => each.replace('TAKEN', port)),
     )
@@ -319,3 +331,45 @@ test('[DV1320] without the package of the page, the command says how to install 
     ) as string,
   })
 })
+
+/** As npm does, a shell that waits for the command and does not pass on signals. */
+const SHELL = ['sh', '-c', `"${process.execPath}" "${CLI}" serve "$@"; true`, 'sh']
+
+posixTest(
+  '[DV1327] serve needs the principal of each request, and ends with npm when running turns have ended',
+  async () => {
+    await using emulator = await startEmulator()
+    const cwd = path.join(project, 'served')
+    write('served', {
+      'agent.mjs': agent(1),
+      'version.mjs': versionOf(1),
+      'auth.mjs': `export const authenticate = ({ headers }) => headers.get('authorization') === 'Bearer a' ? { id: 'a' } : undefined\n`,
+      '.env': `GOOGLE_API_KEY=x\nGOOGLE_GEMINI_BASE_URL=${emulator.baseUrl}\n`,
+    })
+    const args = ['--auth', 'auth.mjs', '--data', 'data', '--origin', 'https://app.example']
+    const serve = new Command(cwd, [...args, '--host', '127.0.0.1', '--port', '0'], SHELL)
+    const [, port = ''] = await serve.until(/"message":"listening",.*"port":(\d+)/)
+    const url = `http://127.0.0.1:${port}`
+    expect((await fetch(`${url}/chats`)).status).toBe(401)
+    const headers = { authorization: 'Bearer a', 'content-type': 'application/json' }
+    const body = {
+      id: 'c',
+      messages: [
+        { id: 'm', role: 'user', parts: [{ type: 'text', text: '[[call wait {"file": "go"}]]' }] },
+      ],
+    }
+    const streaming = fetch(`${url}/stream`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    await vi.waitUntil(() => existsSync(path.join(cwd, 'effects.txt')), { timeout: 30_000 })
+    serve.stop('SIGKILL')
+    await serve.until(/"event":"bridge\.closing"/)
+    writeFileSync(path.join(cwd, 'go'), '')
+    expect(await (await streaming).text()).toContain('{"version":1}')
+    await serve.until(/"event":"bridge\.closed"/)
+    // All processes have closed the output.
+    await serve.exited
+  },
+)

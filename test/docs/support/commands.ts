@@ -69,7 +69,7 @@ function checkNpx(given: readonly string[], page: Page): string | undefined {
   if (tool === 'tsx') return checkFile(words.findLast((word) => !word.startsWith('-')) ?? '', page)
   if (ELSEWHERE.has(tool.replace(/@latest$/, ''))) return undefined
   // npm links the commands of a workspace only if they are built before the installation.
-  const isOurs = tool === 'adk-stream-protocol'
+  const isOurs = tool === 'adk-stream-protocol' || tool === 'adk-stream-protocol-studio'
   return isOurs || existsSync(path.join(ROOT, 'node_modules/.bin', tool))
     ? undefined
     : `no such tool: ${tool}`

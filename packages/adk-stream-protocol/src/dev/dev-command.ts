@@ -15,7 +15,7 @@ import { listEnvFiles } from './load/environment.ts'
 import { createFileWatcher } from './page/file-watcher.ts'
 import { findAgentFiles } from './load/find-agents.ts'
 import { findStudio } from './load/find-package.ts'
-import { listen, readPort } from './page/listen.ts'
+import { listen, readPort } from './listen.ts'
 import { openBrowser } from './page/open-browser.ts'
 import { DEVELOPER, readPerson } from './page/people.ts'
 

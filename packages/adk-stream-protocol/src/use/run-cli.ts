@@ -8,6 +8,7 @@ import { suggestName } from '../shared/suggest-name.ts'
 const USAGE = `Usage: adk-stream-protocol <command>
 
   dev               opens a page on an agent, and loads the agent again when a file is saved
+  serve             serves an agent in production, for a page of your own
   check             loads an agent and lists its tools, which of them need approval, and what is wrong
   doctor            lists what waits in a database and why, and what to do
   audit             exports and verifies the audit record
@@ -22,6 +23,7 @@ type Command = (args: string[], output: CommandOutput) => Promise<number>
 /** Each command is loaded when it runs: those for databases import ADK, which `check` must not, and which takes a second. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   dev: async () => (await import('../dev/dev-command.ts')).runDevCommand,
+  serve: async () => (await import('../dev/serve-command.ts')).runServeCommand,
   check: async () => (await import('../dev/check-command.ts')).runCheckCommand,
   doctor: async () => (await import('../store/doctor-command.ts')).runDoctorCommand,
   audit: async () => (await import('../store/commands.ts')).runAuditCommand,

@@ -9,26 +9,17 @@ import { createBridge } from '../../server/create-bridge.ts'
 import { toObservers } from '../../server/settings/observers.ts'
 import type { AnyBridgeOptions, BridgeOptions, BridgeSettings } from '../../server/options.ts'
 import { toSettings } from '../../server/options.ts'
+import type { AgentModules, LoadedFile } from '../load/load-agents.ts'
 import { LoadError } from '../load/load-error.ts'
 import type { FoundAgent } from './read-exports.ts'
 import { readExports } from './read-exports.ts'
 import type { AgentReport } from './report-agent.ts'
 import { describeError, reportAgent, toSentence } from './report-agent.ts'
 
-/** The modules of agents, and of what belongs to them. */
-export interface AgentModules {
-  /** The files as messages name them, with their exports. */
-  readonly agents: readonly { readonly file: string; readonly exports: ModuleExports }[]
-  readonly policy: { readonly file: string; readonly exports: ModuleExports } | undefined
-  /** The export, if a file has several agents. */
-  readonly exportName: string | undefined
-}
-
-type ModuleExports = Readonly<Record<string, unknown>>
-
 /** Options of the bridge that an agent alone does not have. Options that a file exports win. */
 type BridgeDefaults = Omit<BridgeOptions, 'agent' | 'appName' | 'plugins' | 'live'> & {
-  readonly liveModel: string
+  /** The model of live sessions. Undefined: there are none, unless a file enables them. */
+  readonly liveModel: string | undefined
 }
 
 /** A bridge for agents. */
@@ -99,7 +90,7 @@ function nameRoots({ agents }: BridgeSettings, file: string): OpenedAgents['agen
   return Array.from(agents, ([name, root]) => ({ name: name === '' ? root.name : name, file }))
 }
 
-function readPolicy({ file, exports }: NonNullable<AgentModules['policy']>): ApprovalPolicy {
+function readPolicy({ file, exports }: LoadedFile): ApprovalPolicy {
   const found = exports['approvals'] ?? exports['default']
   // `createBridge` checks the verdicts.
   if (isObject(found) || typeof found === 'function') return found as ApprovalPolicy
@@ -150,9 +141,9 @@ function nameOf(one: NamedAgent, all: readonly NamedAgent[]): string {
 /** Enables live sessions if all agents can have them. */
 async function chooseLive(
   options: AnyBridgeOptions,
-  model: string,
+  model: string | undefined,
 ): Promise<Pick<OpenedAgents, 'noLive'> & { readonly live?: BridgeOptions['live'] }> {
-  if (options.live) return { noLive: undefined }
+  if (options.live || model === undefined) return { noLive: undefined }
   const live = { model, graceMs: 30_000 }
   const withLive = { ...options, live }
   const settings = toSettings(withLive, toObservers(withLive))

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import path from 'node:path'
 import { inspect } from 'node:util'
 
+import { ProtocolError } from '../../protocol/errors.ts'
 import { defer } from '../../shared/async.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConnectionServer } from './connection-server.ts'
@@ -11,7 +12,7 @@ import type { ChildMessage, DevRequest, ParentMessage } from './dev-messages.ts'
 import { loadEnvironment } from '../load/environment.ts'
 import { findStudio } from '../load/find-package.ts'
 import { LoadError } from '../load/load-error.ts'
-import type { AgentModules } from '../agents/open-agents.ts'
+import { loadAgents } from '../load/load-agents.ts'
 import type { ModuleLoader } from '../load/load-module.ts'
 import { openLoader } from '../load/load-module.ts'
 import { checkCredentials, hasCredentials, useEmulator } from './model-endpoint.ts'
@@ -45,6 +46,7 @@ type State =
   | { readonly name: 'ended' }
 
 let state: State = { name: 'loading' }
+let isEnding = false
 /** Why the next version could not be loaded. */
 let problem: Problem | undefined
 
@@ -75,18 +77,27 @@ opening.then(
   () => undefined,
 )
 
-/** Loads the agents and serves them. */
-async function load(request: DevRequest): Promise<void> {
-  const loader = await opening
-  loadEnvironment(entry, { cwd, envFiles: request.envFiles })
+/** Sets the environment variables of the agents. Returns whether the emulator replies for their models. */
+async function prepareEnvironment({ envFiles, model }: DevRequest): Promise<boolean> {
+  loadEnvironment(entry, { cwd, envFiles })
   process.env['NODE_ENV'] ??= 'development'
-  if (request.model === 'gemini') checkCredentials(process.env)
-  const isEmulated = request.model === 'emulator' || !hasCredentials(process.env)
+  if (model === 'gemini') checkCredentials(process.env)
+  const isEmulated = model === 'emulator' || !hasCredentials(process.env)
   if (isEmulated) {
     send({ type: 'emulator-needed' })
     useEmulator(process.env, await emulator.promise)
   }
-  const modules = await loadModules(loader, request)
+  return isEmulated
+}
+
+/** Loads the agents and serves them. */
+async function load(request: DevRequest): Promise<void> {
+  const loader = await opening
+  const isEmulated = await prepareEnvironment(request)
+  // Otherwise a file that waits for something that never happens would not end the process.
+  process.channel?.unref()
+  const modules = await loadAgents(loader, { ...request, cwd })
+  process.channel?.ref()
   const { openAgents, describeAgents, openDatabase } = await importAgents()
   let store: Store | undefined
   const authenticate = choosingPerson(request.people)
@@ -100,7 +111,11 @@ async function load(request: DevRequest): Promise<void> {
     elicitation: true,
     namePrincipal: (id) => request.people.find((person) => person.id === id)?.name,
     recordModelCalls: process.env['NODE_ENV'] !== 'production' && 'with-authentication',
-    onError: printError,
+    onError: (error) => {
+      // The client tries again, with the next version.
+      const isRetried = error instanceof ProtocolError && error.code === 'unavailable'
+      if (!isEnding || !isRetried) printError(error)
+    },
   }))
   const { bridge, settings, report } = opened
   const adk = readAdkVersion(loader.adkCopies(), cwd)
@@ -157,21 +172,6 @@ async function load(request: DevRequest): Promise<void> {
   })
 }
 
-async function loadModules(loader: ModuleLoader, request: DevRequest): Promise<AgentModules> {
-  const { files, policyFile, exportName } = request
-  const loadOne = async (file: string) => ({
-    file: path.relative(cwd, file) || file,
-    exports: await loader.load(file),
-  })
-  // Otherwise a file that waits for something that never happens would not end the process.
-  process.channel?.unref()
-  const agents = []
-  for (const file of files) agents.push(await loadOne(file))
-  const policy = policyFile === undefined ? undefined : await loadOne(policyFile)
-  process.channel?.ref()
-  return { agents, policy, exportName }
-}
-
 function nameModel(model: unknown): string | undefined {
   if (typeof model === 'string') return model
   const name: unknown = typeof model === 'object' && model ? Reflect.get(model, 'model') : undefined
@@ -198,6 +198,7 @@ async function fail(error: unknown, loader?: ModuleLoader): Promise<void> {
 
 /** Lets running work finish and ends the process. A second call can shorten the time. */
 async function end(drainMs: number): Promise<void> {
+  isEnding = true
   if (state.name === 'serving') await state.close(drainMs)
   process.exit(0)
 }

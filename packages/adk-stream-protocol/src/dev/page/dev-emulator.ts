@@ -7,6 +7,7 @@ interface EmulatorPackage {
     readonly respond: unknown
     readonly paceMs: number
     readonly models: readonly RegExp[]
+    readonly keepRequests: number
     readonly live: { readonly playback: 'real-time' }
   }) => Promise<{ readonly baseUrl: string; readonly close: () => Promise<void> }>
   readonly firstOf: (...responders: readonly unknown[]) => unknown
@@ -71,6 +72,8 @@ async function startEmulator(agentFile: string, scenarioFile: string | undefined
     respond: firstOf(scriptResponder, ...scenarios, toolResponder),
     paceMs: 15,
     models: [/./],
+    // Nothing reads them.
+    keepRequests: 1,
     // People can interrupt the model while its speech plays.
     live: { playback: 'real-time' },
   })

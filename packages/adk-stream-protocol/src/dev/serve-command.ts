@@ -1,0 +1,138 @@
+import { mkdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import path from 'node:path'
+import type { Duplex } from 'node:stream'
+import { parseArgs } from 'node:util'
+
+import { type CommandOutput, runCommand } from '../shared/command.ts'
+import { defer } from '../shared/async.ts'
+import { endWithNpm } from './end-with-parent.ts'
+import { listen, readPort } from './listen.ts'
+import { loadEnvironment } from './load/environment.ts'
+import { findAgentFiles } from './load/find-agents.ts'
+import { loadAgents, loadFile } from './load/load-agents.ts'
+import { openLoader } from './load/load-module.ts'
+import { readAdkVersion } from './load/versions.ts'
+
+const USAGE = `Usage:
+  adk-stream-protocol serve [path…] --auth <file> --origin <url> (--data <folder> | --database <url>) [options]
+
+Serves the agents in files or folders, the current one by default, for pages of your own: the endpoints of the bridge, without a page and
+without an inspector. TypeScript needs no build. Prints one JSON object per line: start and end, failed turns, approvals.
+
+  --auth <file>           a file that exports authenticate: it returns the principal of a request
+  --origin <url>          the origin of a page that may use the server, such as https://app.example; may be repeated
+  --data <folder>         the folder of chats and approvals
+  --database <url>        a PostgreSQL database for them, which several servers can share. Default: the environment variable DATABASE_URL
+  --port <number>         Default: the environment variable PORT, or 8000
+  --host <address>        Default: 0.0.0.0
+  --trusted-proxies <n>   the number of proxies in front of the server, or their addresses, separated by commas
+  --policy <file>         a file that exports approvals: which calls need approval
+  --live-model <name>     enables voice conversations with this model
+  --env <file>            a file with environment variables; may be repeated. Default: .env beside the agent and in the current folder
+  --export <name>         the export, if the file has several agents
+
+A file that exports options or a bridge has its own authenticate, store and origins. SIGTERM and SIGINT end the server when running
+replies and calls have ended, after at most 30 seconds. The exit code is then 0, and 2 if the server cannot start.`
+
+const OPTIONS = {
+  auth: { type: 'string' },
+  origin: { type: 'string', multiple: true },
+  data: { type: 'string' },
+  database: { type: 'string' },
+  port: { type: 'string' },
+  host: { type: 'string' },
+  'trusted-proxies': { type: 'string' },
+  policy: { type: 'string' },
+  'live-model': { type: 'string' },
+  env: { type: 'string', multiple: true },
+  export: { type: 'string' },
+} as const
+
+/** Imports the modules that import ADK. */
+function importServer() {
+  return Promise.all([
+    import('./agents/open-agents.ts'),
+    import('./agents/open-store.ts'),
+    import('./agents/production.ts'),
+  ])
+}
+
+/** Runs `serve` until a signal ends the process. */
+export async function runServeCommand(args: string[], output: CommandOutput): Promise<number> {
+  const code = await run(args, output)
+  // The agent may keep timers or connections open.
+  return process.exit(code)
+}
+
+/** Returns the exit code if the server cannot start. */
+function run(args: string[], output: CommandOutput): Promise<number> {
+  return runCommand({ usage: USAGE, args }, output, async () => {
+    const { positionals, values } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
+    const cwd = process.cwd()
+    const [, ...places] = positionals
+    const files = (places.length === 0 ? ['.'] : places).flatMap((each) =>
+      findAgentFiles(each, cwd),
+    )
+    const [entry = ''] = files
+    process.env['NODE_ENV'] ??= 'production'
+    loadEnvironment(entry, { cwd, envFiles: values.env })
+    const port = readPort(values.port ?? process.env['PORT'])
+    const loader = await openLoader(entry, { cwd, preload: importServer })
+    const policyFile = values.policy && path.resolve(cwd, values.policy)
+    const exportName = values.export
+    const modules = await loadAgents(loader, { files, policyFile, exportName, cwd })
+    const auth = values.auth && (await loadFile(loader, path.resolve(cwd, values.auth), cwd))
+    const [{ openAgents }, { openDatabase }, { checkProduction, readAuthenticate }] =
+      await importServer()
+    readAdkVersion(loader.adkCopies(), cwd)
+    const database = values.data
+      ? createFolder(values.data, cwd)
+      : (values.database ?? process.env['DATABASE_URL'])
+    const { bridge, settings } = await openAgents(modules, async () => ({
+      ...(database && { store: await openDatabase(database) }),
+      ...(auth && { authenticate: readAuthenticate(auth) }),
+      ...(values.origin && { allowedOrigins: values.origin }),
+      ...(values['trusted-proxies'] && { trustedProxies: readProxies(values['trusted-proxies']) }),
+      liveModel: values['live-model'],
+      disconnectGraceMs: 30_000,
+      log: (entryOfLog) => void output.print(JSON.stringify(entryOfLog)),
+    }))
+    checkProduction(settings)
+    // The bridge handles its own errors.
+    const server = createServer((request, response) => void bridge.node(request, response))
+    server.on('upgrade', (request, socket, head) => {
+      void bridge.upgrade(request, socket, head).then((opened) => opened || refuse(socket))
+    })
+    const host = values.host ?? '0.0.0.0'
+    const bound = await listen(server, { host, port: port ?? 8000 })
+    const store = await settings.store
+    bridge.closeOnSignals(server, ...(store ? [store] : []))
+    endWithNpm(() => process.emit('SIGTERM'))
+    await output.print(JSON.stringify({ level: 'info', message: 'listening', host, port: bound }))
+    // A signal ends the process.
+    return defer<number>().promise
+  })
+}
+
+/** Refuses an upgrade for another path than that of the bridge's sockets. */
+function refuse(socket: Duplex): void {
+  socket.on('error', () => socket.destroy())
+  socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+}
+
+function createFolder(folder: string, cwd: string): string {
+  const target = path.resolve(cwd, folder)
+  try {
+    mkdirSync(target, { recursive: true })
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Error(`Cannot write to the data folder ${folder} (${code}).`, { cause })
+  }
+  return path.join(target, 'chats.db')
+}
+
+/** Reads a number of proxies, or their addresses. */
+function readProxies(text: string): number | string[] {
+  return /^\d+$/.test(text) ? Number(text) : text.split(',').map((each) => each.trim())
+}
