@@ -9,6 +9,40 @@ import { TOKEN_LENGTH } from './script.ts'
 /** The script of a request. Defaults: tokens of the usual length, and a reply that ends. */
 export type RequestScript = Partial<Script> & Pick<Script, 'tokens'>
 
+/** How a client asks for a reply and recognises what it receives. */
+interface Wire {
+  readonly path: string
+  readonly toBody: (chatId: string, text: string) => object
+  /** What each delta contains, once. */
+  readonly delta: Buffer
+  /** What the last bytes contain. */
+  readonly end: string
+}
+
+const UI: Wire = {
+  path: '/stream',
+  toBody: (id, text) => ({
+    id,
+    messages: [{ id: randomUUID(), role: 'user', parts: [{ type: 'text', text }] }],
+  }),
+  delta: Buffer.from('text-delta'),
+  end: '[DONE]',
+}
+
+const AG_UI: Wire = {
+  path: '/ag-ui',
+  toBody: (threadId, text) => ({
+    threadId,
+    runId: 'run',
+    messages: [{ id: randomUUID(), role: 'user', content: text }],
+  }),
+  delta: Buffer.from('TEXT_MESSAGE_CONTENT'),
+  end: 'RUN_FINISHED',
+}
+
+/** The ways to read a reply. */
+export const WIRES = { ui: UI, 'ag-ui': AG_UI } as const
+
 /** Figures of one reply, as its client measured them. */
 export interface ReplyFigures {
   /** The number of text deltas. */
@@ -20,11 +54,13 @@ export interface ReplyFigures {
 /** A browser with one keep-alive connection and a cookie. It counts deltas and does not parse them. */
 export class Client {
   readonly #port: number
+  readonly #wire: Wire
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
   #cookie: string | undefined
 
-  constructor(port: number) {
+  constructor(port: number, wire: Wire = UI) {
     this.#port = port
+    this.#wire = wire
   }
 
   /** Requests a reply and reads it to its end. Default: in a new chat. */
@@ -35,12 +71,12 @@ export class Client {
     let firstChunkMs = 0
     let last: Buffer = Buffer.alloc(0)
     response.on('data', (bytes: Buffer) => {
-      chunks += countDeltas(bytes)
+      chunks += countDeltas(bytes, this.#wire)
       if (firstChunkMs === 0 && chunks > 0) firstChunkMs = performance.now() - startedAt
       last = bytes
     })
     await once(response, 'end')
-    if (!last.includes('[DONE]')) throw new Error(`A reply ended early: ${last.toString()}`)
+    if (!last.includes(this.#wire.end)) throw new Error(`A reply ended early: ${last.toString()}`)
     return { chunks, firstChunkMs }
   }
 
@@ -50,7 +86,7 @@ export class Client {
     await new Promise<void>((resolve) => {
       let chunks = 0
       response.on('data', (bytes: Buffer) => {
-        chunks += countDeltas(bytes)
+        chunks += countDeltas(bytes, this.#wire)
         if (chunks >= script.tokens) resolve()
       })
     })
@@ -74,11 +110,11 @@ export class Client {
 
   #post(requested: RequestScript, chatId: string): ClientRequest {
     const script: Script = { length: TOKEN_LENGTH, ending: 'end', ...requested }
-    const parts = [{ type: 'text', text: JSON.stringify(script) }]
+    const { path, toBody } = this.#wire
     const request = httpRequest({
       host: '127.0.0.1',
       port: this.#port,
-      path: '/stream',
+      path,
       method: 'POST',
       agent: this.#agent,
       headers: {
@@ -86,24 +122,20 @@ export class Client {
         ...(this.#cookie !== undefined && { cookie: this.#cookie }),
       },
     })
-    return request.end(
-      JSON.stringify({ id: chatId, messages: [{ id: randomUUID(), role: 'user', parts }] }),
-    )
+    return request.end(JSON.stringify(toBody(chatId, JSON.stringify(script))))
   }
 }
 
 /** Opens clients that already have a cookie of the server. */
-export async function openClients(port: number, count: number): Promise<Client[]> {
-  const clients = Array.from({ length: count }, () => new Client(port))
+export async function openClients(port: number, count: number, wire?: Wire): Promise<Client[]> {
+  const clients = Array.from({ length: count }, () => new Client(port, wire))
   await Promise.all(clients.map((client) => client.readReply({ tokens: 1 })))
   return clients
 }
 
-const DELTA = Buffer.from('text-delta')
-
-function countDeltas(bytes: Buffer): number {
+function countDeltas(bytes: Buffer, { delta }: Wire): number {
   let count = 0
-  for (let at = bytes.indexOf(DELTA); at !== -1; at = bytes.indexOf(DELTA, at + DELTA.length)) {
+  for (let at = bytes.indexOf(delta); at !== -1; at = bytes.indexOf(delta, at + delta.length)) {
     count += 1
   }
   return count

@@ -1,5 +1,5 @@
 import type { Client } from './load.ts'
-import { openClients } from './load.ts'
+import { openClients, WIRES } from './load.ts'
 import { type RowName, ServerProcess } from './server-process.ts'
 import { MOST_STREAMS, type Sizes } from './sizes.ts'
 import { median } from './statistics.ts'
@@ -29,7 +29,11 @@ export type Pass = Readonly<Record<RowName, Sample>>
 
 export async function openRow(name: RowName): Promise<Row> {
   const server = await ServerProcess.start(name)
-  return { name, server, clients: await openClients(server.port, MOST_STREAMS) }
+  return { name, server, clients: await openClients(server.port, MOST_STREAMS, wireOf(name)) }
+}
+
+function wireOf(name: RowName): (typeof WIRES)[keyof typeof WIRES] {
+  return WIRES[name === 'G' ? 'ag-ui' : 'ui']
 }
 
 export async function closeRow({ server, clients }: Row): Promise<void> {
@@ -56,7 +60,14 @@ export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: numb
     firstChunk: firstChunk[name],
     heap: heap[name],
   })
-  return { R: sample('R'), F: sample('F'), S: sample('S'), us: sample('us'), A: sample('A') }
+  return {
+    R: sample('R'),
+    F: sample('F'),
+    S: sample('S'),
+    us: sample('us'),
+    G: sample('G'),
+    A: sample('A'),
+  }
 }
 
 async function measureEach<Figure>(
@@ -98,8 +109,8 @@ async function measureFirstChunk({ clients }: Row, requests: number): Promise<nu
 }
 
 /** Measures streams that are paused during the reply. */
-async function measureHeap({ server }: Row, streams: number): Promise<number> {
-  const clients = await openClients(server.port, streams)
+async function measureHeap({ name, server }: Row, streams: number): Promise<number> {
+  const clients = await openClients(server.port, streams, wireOf(name))
   const before = await server.read({ collect: true })
   await Promise.all(clients.map((client) => client.readTokens({ tokens: 20, ending: 'hold' })))
   const after = await server.read({ collect: true })

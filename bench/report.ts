@@ -11,6 +11,7 @@ export const ROWS: readonly (readonly [RowName, string])[] = [
   ['F', 'F: ADK Runner, thinnest writer'],
   ['S', 'S: F, and each event in a SQLite file'],
   ['us', '**us: the whole bridge, SQLite file**'],
+  ['G', 'G: us, read as AG-UI'],
   ['A', 'A: AI SDK 6 streamText'],
 ]
 
@@ -57,6 +58,16 @@ export function reportGoals(
         spread(passes.map(({ us, S }) => us.firstChunk / S.firstChunk)),
       ),
       atMost('heap per open stream, us / F', 1.5, byFloor('heap')),
+      atMost(
+        `CPU, ${crowd} streams, G / us`,
+        1.1,
+        spread(passes.map(({ us, G }) => G.cpuCrowd / us.cpuCrowd)),
+      ),
+      atMost(
+        'CPU, 1 stream, G / us',
+        1.1,
+        spread(passes.map(({ us, G }) => G.cpuAlone / us.cpuAlone)),
+      ),
       atLeast(`CPU, ${crowd} streams, A / us`, 3, byPeer('cpuCrowd')),
       atMost(
         `CPU per chunk, turn of ${format(long, 0)} tokens / of ${format(short, 0)}`,

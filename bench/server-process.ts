@@ -11,6 +11,7 @@ const SERVERS = {
   F: new URL('servers/adk-runner.ts', import.meta.url),
   S: new URL('servers/adk-runner.ts', import.meta.url),
   us: new URL('servers/bridge.ts', import.meta.url),
+  G: new URL('servers/bridge.ts', import.meta.url),
   A: new URL('servers/ai-sdk.ts', import.meta.url),
 } as const
 
