@@ -138,7 +138,7 @@ test('[DO150] every option of `createBridge` is explained where users look for i
   const options = [
     ...readFields(path.join(server, 'options.ts'), 'BridgeOptions'),
     ...readFields(path.join(server, 'options.ts'), 'SeveralAgentsOptions'),
-    ...readFields(path.join(server, 'chats/host/agent-host.ts'), 'AgentServices'),
+    ...readFields(path.join(server, '../agent/agent-services.ts'), 'AgentServices'),
     ...readTexts(path.join(server, '../modules'), /\.ts$/).flatMap((text) =>
       readFieldsOf(text, '\\w+BridgeOptions'),
     ),

@@ -37,6 +37,9 @@ export interface Approval {
   readonly version: number
 }
 
+/** The fields of an approval that transitions change. */
+export type MovedFields = Pick<Approval, 'votes' | 'links' | 'refusedInChat' | 'state' | 'version'>
+
 /**
  * The terms of an approval, as the policy set them when the call was made, or what a question asks for. The answer to a question is the
  * `payload` of its decision.

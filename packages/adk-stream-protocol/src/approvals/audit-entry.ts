@@ -124,3 +124,12 @@ export type AuditEvent =
       readonly worker: string
       readonly becomes: 'unknown' | 'approved'
     }
+
+/** The events that change neither the state of an approval nor its votes. */
+const ASIDE = ['link-created', 'link-opened', 'decision-refused'] as const
+type AsideEvent = Extract<AuditEvent, { readonly type: (typeof ASIDE)[number] }>
+
+/** Whether an event changes neither the state of an approval nor its votes. */
+export function isAside(event: AuditEvent): event is AsideEvent {
+  return ASIDE.some((type) => type === event.type)
+}

@@ -21,11 +21,9 @@ import { digestCall, plainJson, recordable, type Call } from './digest.ts'
 import {
   nextApproval,
   type ApprovalCommand,
-  type CreateLink,
+  type AsideCommand,
   type Decision,
   type Failure,
-  type OpenLink,
-  type RefusedDecision,
 } from './next-approval.ts'
 
 export interface LedgerOptions {
@@ -173,19 +171,9 @@ export class Ledger {
     return this.#lease.busy
   }
 
-  /** Records a link with which a person can decide once. */
-  async createLink(id: string, command: CreateLink): Promise<Approval | Refusal> {
-    return this.#writer.step(id, { type: 'create-link', ...command })
-  }
-
-  /** Opens a link for one browser, in place of the one that opened it before. */
-  async openLink(id: string, command: OpenLink): Promise<Approval | Refusal> {
-    return this.#writer.step(id, { type: 'open-link', ...command })
-  }
-
-  /** Records that a decision in the chat was refused, so that it does not count when a client sends it again with a later message. */
-  async refuseDecision(id: string, refused: RefusedDecision): Promise<Approval | Refusal> {
-    return this.#writer.step(id, { type: 'refuse-decision', ...refused })
+  /** Records what happens to an approval beside its decisions: a link, or a decision that was refused in the chat. */
+  async note(id: string, command: AsideCommand): Promise<Approval | Refusal> {
+    return this.#writer.step(id, command)
   }
 
   /** Withdraws a vote while other people still have to decide. */

@@ -1,5 +1,12 @@
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
-import type { Approval, ApprovalLink, ApprovalState, ApprovalTerms, Vote } from './approval.ts'
+import type {
+  Approval,
+  MovedFields,
+  ApprovalLink,
+  ApprovalState,
+  ApprovalTerms,
+  Vote,
+} from './approval.ts'
 import { findBySecret, findLink, isRefusal, type Refusal } from './approval.ts'
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import type { Decider, Voter } from './deciders.ts'
@@ -46,7 +53,7 @@ const MAX_OPENINGS = 10
 const MAX_VERSION = 100
 
 /** Creates a link. `by` is the principal who asks for it. */
-export interface CreateLink {
+interface CreateLink {
   readonly by: Decider
   readonly link: Pick<ApprovalLink, 'id' | 'tokenHash' | 'as' | 'by'>
   /** How long the link is valid, in ms, at most until the deadline of the approval. */
@@ -54,7 +61,7 @@ export interface CreateLink {
 }
 
 /** Opens a link: gives it a key that only this browser has. A browser that opened it before can no longer decide. */
-export interface OpenLink {
+interface OpenLink {
   readonly token: string
   readonly keyHash: string
   /** The principal of the browser that opens it, if it has credentials. */
@@ -62,16 +69,20 @@ export interface OpenLink {
 }
 
 /** A decision in a chat that was refused, with the code of its error. */
-export interface RefusedDecision {
+interface RefusedDecision {
   readonly by: Decider
   readonly code: string
 }
 
-export type ApprovalCommand =
+/** A command that changes neither the state of an approval nor its votes. */
+export type AsideCommand =
   | ({ readonly type: 'create-link' } & CreateLink)
   | ({ readonly type: 'open-link' } & OpenLink)
-  | ({ readonly type: 'decide' } & Decision)
   | ({ readonly type: 'refuse-decision' } & RefusedDecision)
+
+export type ApprovalCommand =
+  | AsideCommand
+  | ({ readonly type: 'decide' } & Decision)
   | { readonly type: 'withdraw'; readonly by: Decider }
   | { readonly type: 'expire' }
   | { readonly type: 'cancel'; readonly reason: string }
@@ -451,7 +462,7 @@ function finish(
 
 function transition(
   approval: Approval,
-  change: Partial<Pick<Approval, 'state' | 'votes' | 'links' | 'refusedInChat'>>,
+  change: Partial<Omit<MovedFields, 'version'>>,
   { at, event }: { readonly at: number; readonly event: AuditEvent },
 ): Transition {
   const version = approval.version + 1

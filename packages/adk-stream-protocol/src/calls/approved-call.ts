@@ -13,6 +13,7 @@ import {
 import type { FunctionCall } from '@google/genai'
 
 import { toStoredResponse } from '../agent/call-responses.ts'
+import { inheritServices } from '../agent/agent-services.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
@@ -53,7 +54,7 @@ export function prepareCall(
   const agent = open && findAgent(runner.agent, open.event.author)
   const tool = agent && findOwnTool(agent, approval.toolName)
   if (!tool || tool.isLongRunning || isAgentTool(tool)) return undefined
-  const { sessionService, pluginManager, memoryService, credentialService } = runner
+  const { sessionService, pluginManager } = runner
   const { artifacts, runConfig, signal } = around
   const invocationContext = new InvocationContext({
     invocationId: open.event.invocationId,
@@ -65,8 +66,7 @@ export function prepareCall(
     pluginManager,
     abortSignal: signal,
     ...(artifacts && { artifactService: artifacts }),
-    ...(memoryService && { memoryService }),
-    ...(credentialService && { credentialService }),
+    ...inheritServices(runner),
   })
   const toolContext = new Context({
     invocationContext,

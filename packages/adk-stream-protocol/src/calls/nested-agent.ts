@@ -29,6 +29,7 @@ import type { PausedNote } from '../agent/events/event-notes.ts'
 import { readNotes, writeNotes } from '../agent/events/event-notes.ts'
 import { renameAnsweredCalls } from '../agent/events/input-calls.ts'
 import { listQuestions, readOpenQuestions } from '../agent/history/open-questions.ts'
+import { inheritServices } from '../agent/agent-services.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import { isDecided } from '../approvals/approval.ts'
@@ -235,15 +236,14 @@ function createRunner(
   { agent, plugins }: NestedAgentOptions,
   sessionService: NestedSession,
 ): Runner {
-  const { memoryService, credentialService, artifactService } = toolContext.invocationContext
+  const { artifactService } = toolContext.invocationContext
   const pluginManager = plugins ?? toolContext.invocationContext.pluginManager
   const runner = new Runner({
     appName: sessionService.session.appName,
     agent,
     sessionService,
     ...(artifactService && { artifactService: forwardArtifacts(toolContext, artifactService) }),
-    ...(memoryService && { memoryService }),
-    ...(credentialService && { credentialService }),
+    ...inheritServices(toolContext.invocationContext),
   })
   return Object.assign(runner, { pluginManager })
 }

@@ -1,6 +1,7 @@
 import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
+import { AgentServicesSchema } from '../agent/agent-services.ts'
 import { isCompletable } from '../approvals/deciders.ts'
 import {
   MAX_DEADLINE_MS,
@@ -279,10 +280,7 @@ const Options = z.strictObject({
   onError: Method.optional(),
   onChunk: Method.optional(),
   log: Method.optional(),
-  plugins: z.array(Service, { error: 'a list of plugins' }).optional(),
-  artifactService: Service.optional(),
-  memoryService: Service.optional(),
-  credentialService: Service.optional(),
+  ...AgentServicesSchema,
   ...ModuleOptionsSchema,
 } satisfies Record<keyof BridgeOptions | keyof SeveralAgentsOptions, z.ZodType>)
 

@@ -1,8 +1,8 @@
 import type { BaseSessionService } from '@google/adk'
 
+import { splitServices } from '../agent/agent-services.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
-import { withoutUndefined } from '../shared/collections.ts'
 import type { Store } from '../store/store.ts'
 import type { ModuleOptions } from './bridge-modules.ts'
 import type { Authenticate } from './auth/authenticate.ts'
@@ -13,7 +13,8 @@ import type { RecordModelCalls } from './chats/model-calls.ts'
 import type { NamePrincipal } from './routes/principal-names.ts'
 import type { RetentionOptions } from './chats/recovery/sweepers.ts'
 import type { ContextOptions } from './chats/request-context.ts'
-import type { AgentServices, TurnRunConfig } from './chats/host/agent-host.ts'
+import type { TurnRunConfig } from './chats/host/agent-host.ts'
+import type { AgentServices } from '../agent/agent-services.ts'
 import type { AllowedHosts, TrustedProxies } from './http/hosts-and-proxies.ts'
 import { DRAIN_MS } from './settings/drain.ts'
 import type { BridgeLimits } from './settings/limits.ts'
@@ -184,7 +185,7 @@ type Defaulted = 'appName' | 'approvals' | 'exposeState' | 'exposeToolErrors' | 
 
 /** Returns the settings of a bridge. */
 export function toSettings(options: AnyBridgeOptions, observers: Observers): BridgeSettings {
-  const { plugins, artifactService, memoryService, credentialService, ...rest } = options
+  const [services, rest] = splitServices(options)
   const isNamed = hasAgents(options)
   return {
     ...rest,
@@ -197,7 +198,7 @@ export function toSettings(options: AnyBridgeOptions, observers: Observers): Bri
     drainMs: options.drainMs ?? DRAIN_MS,
     agents: new Map(isNamed ? Object.entries(options.agents) : [[UNNAMED_AGENT, options.agent]]),
     chooseAgent: isNamed ? options.chooseAgent : undefined,
-    services: withoutUndefined({ plugins, artifactService, memoryService, credentialService }),
+    services,
     limits: toLimits(options.limits),
   }
 }

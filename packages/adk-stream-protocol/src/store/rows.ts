@@ -4,7 +4,7 @@ import type {
   ReadApproval,
   WorkerLease,
 } from '../approvals/approval-store.ts'
-import type { Approval } from '../approvals/approval.ts'
+import type { Approval, MovedFields } from '../approvals/approval.ts'
 import type { QuestionKind } from '../protocol/question-terms.ts'
 import { QUESTION_KINDS } from '../protocol/question-terms.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
@@ -108,9 +108,7 @@ export interface AuditRow {
   readonly entry: string
 }
 
-type Moved = Pick<Approval, 'votes' | 'links' | 'refusedInChat' | 'state' | 'version'>
-
-type Asked = Omit<Approval, keyof Moved>
+type Asked = Omit<Approval, keyof MovedFields>
 
 /** Encodes the fields that never change. */
 export function encodeAsked({
@@ -127,7 +125,7 @@ export function encodeAsked({
 /** Encodes the fields that transitions change. */
 export function encodeMoved(approval: Approval): string {
   const { votes, links = [], refusedInChat, state, version } = approval
-  const moved: Moved = {
+  const moved: MovedFields = {
     votes,
     ...(links.length > 0 && { links }),
     ...(refusedInChat && { refusedInChat }),
@@ -145,7 +143,7 @@ export function decodeTimed(row: TimedRow | undefined): ReadApproval {
 
 export function decodeApproval({ asked, moved }: ApprovalRow): Approval {
   // `encodeAsked` and `encodeMoved` wrote the columns.
-  return { ...(decodeJson(asked) as Asked), ...(decodeJson(moved) as Moved) }
+  return { ...(decodeJson(asked) as Asked), ...(decodeJson(moved) as MovedFields) }
 }
 
 export function decodeAudit({ seq, entry }: AuditRow): AuditRecord {

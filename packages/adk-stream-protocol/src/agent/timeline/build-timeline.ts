@@ -2,6 +2,7 @@ import type { Event } from '@google/adk'
 
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
+import { isAside } from '../../approvals/audit-entry.ts'
 import type { Decider } from '../../approvals/deciders.ts'
 import { currentStep, isEligible } from '../../approvals/deciders.ts'
 import type {
@@ -198,11 +199,9 @@ function readRequest({ approvalId, at, event }: AuditRecord): ApprovalEntry | un
 }
 
 function addRecord(entry: ApprovalEntry, { at, event }: AuditRecord): ApprovalEntry {
+  if (isAside(event)) return entry
   switch (event.type) {
     case 'requested':
-    case 'link-created':
-    case 'link-opened':
-    case 'decision-refused':
       return entry
     case 'voted':
       return addVote(entry, { by: event.by, at })

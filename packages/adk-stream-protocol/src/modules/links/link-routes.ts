@@ -82,7 +82,7 @@ export function approvalLinkRoutes(core: Core, links: ApprovalLinkOptions): read
       as: { id: holder.principalId ?? `link-${linkId}`, roles: holder.roles ?? [] },
       by: principal.id,
     }
-    const created = await ledger.createLink(id, { by, link, expiresMs })
+    const created = await ledger.note(id, { type: 'create-link', by, link, expiresMs })
     if (isRefusal(created)) throw toError(created)
     const { expiresAt } = findBySecret(created, token, 'token') ?? {}
     return reply(201, { approvalId: id, token, expiresAt })
@@ -92,7 +92,8 @@ export function approvalLinkRoutes(core: Core, links: ApprovalLinkOptions): read
     const { token } = checkInput(OpenBody, await readJson(exchange, limits))
     const { ledger } = await backend.get()
     const key = createSecret()
-    const opened = await ledger.openLink(id, {
+    const opened = await ledger.note(id, {
+      type: 'open-link',
       token,
       keyHash: hashSecret(key),
       ...(principal && { browser: principal.id }),

@@ -23,7 +23,7 @@ import { toAppChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { LiveLease } from './live-leases.ts'
 import type { DecidedCallRef } from './host/stored-calls.ts'
-import type { AgentServices } from './host/agent-host.ts'
+import type { AgentServices } from '../../agent/agent-services.ts'
 import type { TurnService } from './turns/turn-service.ts'
 
 /** Options of Gemini Live sessions: the option `live` of `createBridge`. */

@@ -1,5 +1,6 @@
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import type { AuditEvent } from '../../approvals/audit-entry.ts'
+import { isAside } from '../../approvals/audit-entry.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { keepNewest } from '../../shared/collections.ts'
 import { SerialTask } from '../../shared/async.ts'
@@ -79,12 +80,10 @@ const MAX_REPORTED = 10_000
 
 /** Returns the state of an approval after an audit event. */
 function stateAfter(event: AuditEvent): ApprovalStateName {
+  if (isAside(event)) return 'requested'
   switch (event.type) {
     case 'voted':
     case 'withdrawn':
-    case 'link-created':
-    case 'link-opened':
-    case 'decision-refused':
       return 'requested'
     case 'started':
       return 'executing'

@@ -1,5 +1,6 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEvent } from '../../approvals/audit-entry.ts'
+import { isAside } from '../../approvals/audit-entry.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { StoreError } from '../../store/store-error.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
@@ -95,6 +96,7 @@ export class Operations {
 
   /** This process has changed an approval. */
   approvalChanged(approval: Approval, event: AuditEvent): void {
+    if (isAside(event)) return
     const { toolName } = approval
     switch (event.type) {
       case 'requested':
@@ -127,9 +129,6 @@ export class Operations {
         break
       case 'voted':
       case 'withdrawn':
-      case 'link-created':
-      case 'link-opened':
-      case 'decision-refused':
       case 'started':
     }
   }

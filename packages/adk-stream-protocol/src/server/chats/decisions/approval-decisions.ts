@@ -439,7 +439,7 @@ async function noteRefused(
   if (approval?.state.name !== 'requested' || approval.refusedInChat) return
   // A decision that a client keeps has no answer to a question, and is refused again.
   if (!kinds.isAnswerResult(approval))
-    await ledger.refuseDecision(approval.id, { by, code: error.code })
+    await ledger.note(approval.id, { type: 'refuse-decision', by, code: error.code })
 }
 
 /** Returns the approval that a decision is about, if the person may see it and it belongs to the chat of the decision. */

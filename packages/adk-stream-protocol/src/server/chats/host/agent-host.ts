@@ -1,7 +1,4 @@
 import type {
-  BaseArtifactService,
-  BaseCredentialService,
-  BaseMemoryService,
   BasePlugin,
   BaseSessionService,
   Event,
@@ -12,6 +9,7 @@ import type {
 import { Runner, StreamingMode, createEvent, isBaseAgent } from '@google/adk'
 import type { Content } from '@google/genai'
 
+import type { AgentServices } from '../../../agent/agent-services.ts'
 import { intercept, scopeArtifacts } from '../../../agent/adk-workarounds/session-services.ts'
 import { repairModelCalls } from '../../../agent/adk-workarounds/model-call-ids.ts'
 import {
@@ -66,18 +64,6 @@ export interface TurnRunConfig {
    * messages then contain the names. Needs `artifactService`. Default false.
    */
   readonly saveInputBlobsAsArtifacts?: boolean
-}
-
-/** ADK services that the bridge passes to ADK's `Runner`. */
-export interface AgentServices {
-  /** ADK plugins. They run after the plugin that handles approvals. */
-  readonly plugins?: readonly BasePlugin[]
-  /** Stores artifacts. Clients read them with `GET /chats/:chatId/artifacts/:name`. */
-  readonly artifactService?: BaseArtifactService
-  /** Stores the memory of agents. */
-  readonly memoryService?: BaseMemoryService
-  /** Stores the credentials of tools. */
-  readonly credentialService?: BaseCredentialService
 }
 
 export interface AgentHostOptions extends AgentServices {
