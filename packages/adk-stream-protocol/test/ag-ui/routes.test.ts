@@ -198,3 +198,43 @@ test('[AG1389] a partial answer runs what it covers, and the rest stays open', a
   })
   expect(testBridge.wallet.payments).toMatchObject([{ amount: 1 }])
 })
+
+test('[AG1383] an interrupt survives a restart, and its answer, sent again after another one, runs the call once', async () => {
+  const [newest] = AG_UI_VERSIONS
+  if (!newest) throw new Error('There is no client.')
+  await using restarted = await TestBridge.open({ isLive: false })
+  const client = new AgUiClient(newest, { url: restarted.url })
+  await client.say(`${callPayment(3, 'A')}[[then]][[say Paid.]]`)
+  const [asked] = client.pending
+  const { threadId } = client
+  const answer = { [asked?.id ?? '']: { approved: true } }
+  await restarted.restart()
+  const second = new AgUiClient(newest, { url: restarted.url, threadId })
+  await second.answer(answer)
+  await restarted.restart()
+  const third = new AgUiClient(newest, { url: restarted.url, threadId })
+  await third.answer(answer)
+  expect(restarted.wallet.payments).toMatchObject([{ amount: 3 }])
+  expect([third.refused, third.text]).toEqual([['approval-decided'], ['Paid.']])
+  expect(third.messages).toEqual(second.messages)
+})
+
+test('[AG1380] a host with web requests streams the same, also if the client leaves', async () => {
+  const { bridge } = testBridge
+  const post = (threadId: string, content: string): Promise<Response> =>
+    bridge.fetch(
+      new Request('http://localhost/ag-ui', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': 'hanako' },
+        body: JSON.stringify(inputOf(threadId, content)),
+      }),
+    )
+  const response = await post('web', '[[say Hello.]]')
+  const events = readEvents({ status: 200, type: '', text: await response.text() })
+  expect(events.map(({ type }) => type).slice(-2)).toEqual(['TEXT_MESSAGE_END', 'RUN_FINISHED'])
+  const left = await post('web-left', '[[say Hello.]][[wait web-left]]')
+  await testBridge.untilAsked('web-left')
+  await left.body?.cancel()
+  testBridge.emulator.release('web-left')
+  expect(testBridge.errors).toEqual([])
+})
