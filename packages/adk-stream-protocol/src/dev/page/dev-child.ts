@@ -127,11 +127,13 @@ async function load(request: DevRequest): Promise<void> {
     ...(settings.live && { liveModel: nameModel(settings.live.model) ?? models[0] }),
     emulated: isEmulated,
     signIn: settings.signIn !== undefined,
+    reloads: true,
   }
   const { createStudioListener } = await importStudio(findStudio(entry))
   const listeners = createStudioListener({
     bridge,
     authenticate: settings.authenticate,
+    developer: store && { appName: settings.appName, sessions: store.sessions },
     info: ({ principal }) => ({
       ...info,
       ...(opened.hasOwnBridge || settings.authenticate !== authenticate

@@ -1,6 +1,7 @@
 import type { Authenticate, Principal } from '../../server/auth/authenticate.ts'
 import type { Bridge } from '../../server/bridge.ts'
 import type { AgentDescription } from '../agents/describe-agents.ts'
+import type { Store } from '../../store/store.ts'
 import type { ConnectionListeners } from './connection-server.ts'
 import type { Person } from './dev-messages.ts'
 import type { Problem } from '../load/problem.ts'
@@ -13,6 +14,8 @@ interface PageDescription {
   readonly liveModel?: string | undefined
   readonly emulated: boolean
   readonly signIn: boolean
+  /** Whether the page asks again and again, because the agent is loaded again when a file changes. */
+  readonly reloads?: boolean
   readonly person?: Person | undefined
   readonly people?: readonly Person[]
   readonly problem?: Problem | undefined
@@ -24,6 +27,10 @@ interface Studio {
     readonly bridge: Bridge
     readonly info: (reader: { readonly principal: Principal | undefined }) => PageDescription
     readonly authenticate?: Authenticate | undefined
+    /** Lets the page read the sessions of ADK. */
+    readonly developer?:
+      | { readonly appName: string; readonly sessions: Store['sessions'] }
+      | undefined
     readonly allowedHosts?: readonly string[]
   }) => ConnectionListeners
 }
