@@ -5,11 +5,11 @@ import { useStudio } from '../wire/studio-info.ts'
 export function ProblemBanner() {
   const { problem: labels } = useLabels().shell
   const problem = useStudio()?.problem
-  // The region exists before its content, so that screen readers announce the content.
   return (
-    <div role="alert" className="problem-region">
+    // A row of the page, also without content.
+    <div>
       {problem && (
-        <div className="problem-banner">
+        <div role="alert" className="problem-banner">
           <p>
             <strong>{labels.title}</strong> {labels.text}
           </p>

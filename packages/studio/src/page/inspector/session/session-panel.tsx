@@ -169,6 +169,7 @@ function useSession(chatId: string, timeline: Timeline | undefined): Loading {
     return () => {
       isCurrent = false
     }
+    // oxlint-disable-next-line react/exhaustive-effect-dependencies -- another version is another session
   }, [chatId, version])
   return loading
 }
