@@ -137,6 +137,8 @@ export class DecidedTurns {
     const found: Approval[] = []
     for (const [key, { chat, toolCallId }] of this.#storeFailures) {
       const approval = await ledger.findByCall(chat, toolCallId)
+      // The outcome of a call that has ended may not be stored yet.
+      if (approval?.state.name === 'executing') continue
       if (approval && except.includes(approval.id)) continue
       this.#storeFailures.delete(key)
       if (approval && isDecided(approval)) found.push(approval)
