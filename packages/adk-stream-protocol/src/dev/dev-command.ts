@@ -1,10 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { defer } from '../shared/async.ts'
 import { type CommandOutput, runCommand } from '../shared/command.ts'
+import { createDataFolder } from './data-folder.ts'
 import { AgentProcess } from './page/agent-process.ts'
 import { AgentReloader, type Reload } from './page/agent-reloader.ts'
 import { createDevEmulator } from './page/dev-emulator.ts'
@@ -13,7 +13,7 @@ import { describeReload, describeStart } from './page/describe-dev.ts'
 import { endWithNpm } from './end-with-parent.ts'
 import { listEnvFiles } from './load/environment.ts'
 import { createFileWatcher } from './page/file-watcher.ts'
-import { findAgentFiles } from './load/find-agents.ts'
+import { findAllAgentFiles } from './load/find-agents.ts'
 import { findStudio } from './load/find-package.ts'
 import { listen, readPort } from './listen.ts'
 import { openBrowser } from './page/open-browser.ts'
@@ -75,21 +75,20 @@ export function runDevCommand(args: string[], output: CommandOutput): Promise<nu
     })
     const [, ...places] = positionals
     const cwd = process.cwd()
-    const files = (places.length === 0 ? ['.'] : places).flatMap((each) =>
-      findAgentFiles(each, cwd),
-    )
+    const files = findAllAgentFiles(places, cwd)
     const [entry = ''] = files
     findStudio(entry)
     const resolve = (file: string | undefined): string | undefined =>
       file === undefined ? undefined : path.resolve(cwd, file)
     const request: DevRequest = {
-      files: [...new Set(files)],
+      files,
       exportName: values.export,
       envFiles: values.env,
       policyFile: resolve(values.policy),
       model: readModel(values.model),
       liveModel: values['live-model'] ?? LIVE_MODEL,
-      database: values.database ?? openDataFolder(values.data ?? '.adk', cwd),
+      database:
+        values.database ?? createDataFolder(values.data ?? '.adk', { cwd, isIgnored: true }),
       people: values.as === undefined ? [DEVELOPER] : values.as.map(readPerson),
     }
     return serve(request, output, {
@@ -107,22 +106,6 @@ function readModel(text: string | undefined): DevRequest['model'] {
   throw new Error(
     `--model ${text}: choose emulator or gemini. The agent names its own model in its code.`,
   )
-}
-
-/** Creates the data folder. It has its own `.gitignore`, so that no commit contains the chats. Returns the path of the database. */
-function openDataFolder(folder: string, cwd: string): string {
-  const target = path.resolve(cwd, folder)
-  try {
-    mkdirSync(target, { recursive: true })
-    writeFileSync(path.join(target, '.gitignore'), '*\n')
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Error(
-      `Cannot write to the data folder ${folder} (${code}). Choose another one with --data.`,
-      { cause },
-    )
-  }
-  return path.join(target, 'chats.db')
 }
 
 interface ServeOptions {

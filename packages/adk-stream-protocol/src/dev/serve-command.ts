@@ -1,15 +1,14 @@
-import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import path from 'node:path'
-import type { Duplex } from 'node:stream'
 import { parseArgs } from 'node:util'
 
 import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { defer } from '../shared/async.ts'
+import { createDataFolder } from './data-folder.ts'
 import { endWithNpm } from './end-with-parent.ts'
 import { listen, readPort } from './listen.ts'
 import { loadEnvironment } from './load/environment.ts'
-import { findAgentFiles } from './load/find-agents.ts'
+import { findAllAgentFiles } from './load/find-agents.ts'
 import { loadAgents, loadFile } from './load/load-agents.ts'
 import { openLoader } from './load/load-module.ts'
 import { readAdkVersion } from './load/versions.ts'
@@ -55,6 +54,7 @@ function importServer() {
     import('./agents/open-agents.ts'),
     import('./agents/open-store.ts'),
     import('./agents/production.ts'),
+    import('../server/sockets/socket-upgrader.ts'),
   ])
 }
 
@@ -71,9 +71,7 @@ function run(args: string[], output: CommandOutput): Promise<number> {
     const { positionals, values } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
     const cwd = process.cwd()
     const [, ...places] = positionals
-    const files = (places.length === 0 ? ['.'] : places).flatMap((each) =>
-      findAgentFiles(each, cwd),
-    )
+    const files = findAllAgentFiles(places, cwd)
     const [entry = ''] = files
     process.env['NODE_ENV'] ??= 'production'
     loadEnvironment(entry, { cwd, envFiles: values.env })
@@ -83,11 +81,15 @@ function run(args: string[], output: CommandOutput): Promise<number> {
     const exportName = values.export
     const modules = await loadAgents(loader, { files, policyFile, exportName, cwd })
     const auth = values.auth && (await loadFile(loader, path.resolve(cwd, values.auth), cwd))
-    const [{ openAgents }, { openDatabase }, { checkProduction, readAuthenticate }] =
-      await importServer()
+    const [
+      { openAgents },
+      { openDatabase },
+      { checkProduction, readAuthenticate },
+      { refuseUnknownPath },
+    ] = await importServer()
     readAdkVersion(loader.adkCopies(), cwd)
     const database = values.data
-      ? createFolder(values.data, cwd)
+      ? createDataFolder(values.data, { cwd })
       : (values.database ?? process.env['DATABASE_URL'])
     const { bridge, settings } = await openAgents(modules, async () => ({
       ...(database && { store: await openDatabase(database) }),
@@ -102,7 +104,9 @@ function run(args: string[], output: CommandOutput): Promise<number> {
     // The bridge handles its own errors.
     const server = createServer((request, response) => void bridge.node(request, response))
     server.on('upgrade', (request, socket, head) => {
-      void bridge.upgrade(request, socket, head).then((opened) => opened || refuse(socket))
+      void bridge
+        .upgrade(request, socket, head)
+        .then((opened) => opened || refuseUnknownPath(socket))
     })
     const host = values.host ?? '0.0.0.0'
     const bound = await listen(server, { host, port: port ?? 8000 })
@@ -113,23 +117,6 @@ function run(args: string[], output: CommandOutput): Promise<number> {
     // A signal ends the process.
     return defer<number>().promise
   })
-}
-
-/** Refuses an upgrade for another path than that of the bridge's sockets. */
-function refuse(socket: Duplex): void {
-  socket.on('error', () => socket.destroy())
-  socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-}
-
-function createFolder(folder: string, cwd: string): string {
-  const target = path.resolve(cwd, folder)
-  try {
-    mkdirSync(target, { recursive: true })
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Error(`Cannot write to the data folder ${folder} (${code}).`, { cause })
-  }
-  return path.join(target, 'chats.db')
 }
 
 /** Reads a number of proxies, or their addresses. */

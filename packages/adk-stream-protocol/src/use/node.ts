@@ -2,10 +2,8 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-import { ProtocolError } from '../protocol/errors.ts'
 import type { Bridge } from '../server/bridge.ts'
-import { reply } from '../server/http/exchange.ts'
-import { refuseUpgrade } from '../server/sockets/socket-upgrader.ts'
+import { refuseUnknownPath } from '../server/sockets/socket-upgrader.ts'
 
 /** Returns a request listener for a bridge: `createServer(toNodeListener(bridge)).listen(8000)`. */
 export function toNodeListener(bridge: Bridge): RequestListener {
@@ -31,15 +29,9 @@ export function toUpgradeListener(
   return function listen(this: unknown, request, socket, head) {
     const isOnlyListener = this instanceof EventEmitter && this.listenerCount('upgrade') === 1
     void open(bridge, mountedAt, { request, socket, head }).then(
-      (opened) => opened || !isOnlyListener || refuse(socket),
+      (opened) => opened || !isOnlyListener || refuseUnknownPath(socket),
     )
   }
-}
-
-function refuse(socket: Duplex): void {
-  socket.on('error', () => socket.destroy())
-  const error = new ProtocolError('not-found')
-  refuseUpgrade(socket, reply(error.status, error))
 }
 
 /** Never rejects, because the bridge handles its own errors. */

@@ -8,6 +8,12 @@ const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 /** The names of an agent's file, as ADK looks for them. */
 const NAMES = ['app', 'agent']
 
+/** Returns the files of the agents at all paths of a command, which are the current folder if it names none. */
+export function findAllAgentFiles(places: readonly string[], cwd: string): string[] {
+  const all = places.length === 0 ? ['.'] : places
+  return [...new Set(all.flatMap((place) => findAgentFiles(place, cwd)))]
+}
+
 /**
  * Returns the files of the agents at a path: the file itself, or `app` or `agent` in the folder, in its `src`, or in each of its
  * sub-folders.

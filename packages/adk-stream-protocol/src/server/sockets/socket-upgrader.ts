@@ -180,7 +180,7 @@ function tooManySockets(): ProtocolError {
 }
 
 /** Refuses an upgrade with an HTTP response. Browsers hide it from scripts, but logs and tools show it. */
-export function refuseUpgrade(stream: Duplex, { status, headers, body }: JsonReply): void {
+function refuseUpgrade(stream: Duplex, { status, headers, body }: JsonReply): void {
   const json = JSON.stringify(body)
   const all = {
     ...SECURITY_HEADERS,
@@ -191,6 +191,13 @@ export function refuseUpgrade(stream: Duplex, { status, headers, body }: JsonRep
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+}
+
+/** Refuses an upgrade for a path that is not the bridge's. */
+export function refuseUnknownPath(stream: Duplex): void {
+  stream.on('error', destroyStream)
+  const error = new ProtocolError('not-found')
+  refuseUpgrade(stream, reply(error.status, error))
 }
 
 /** A shared listener: a closure would keep the request in memory for as long as the socket is open. */
