@@ -60,7 +60,7 @@ export interface ChatServiceParts {
   readonly live: Pick<LiveSender, 'whenOpened' | 'isOpening'> | undefined
   readonly owners: LiveOwners
   readonly outcomes: Pick<CallOutcomes, 'read'>
-  readonly storedNews: Pick<StoredNews, 'noteRead'>
+  readonly storedNews: Pick<StoredNews, 'noteRead' | 'forgetRead'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask' | 'messageOf'>
 }
 
@@ -251,16 +251,19 @@ export class ChatService {
     chat: ChatRef,
     { messageId, taken, outputs }: LiveResponses,
   ): Promise<OwnResponses> {
-    const { backend, owners } = this.#parts
+    const { backend, owners, storedNews } = this.#parts
     const own: Approval[] = []
     const kept: OutputResponse[] = []
     const key = toAppChat(await backend.get(), chat)
     const left: (() => Promise<void>)[] = []
     for (const approval of taken) {
-      if (await owners.leave(approval)) {
-        this.#parts.storedNews.noteRead(approval)
-        left.push(() => owners.untilReported(approval))
-      } else own.push(approval)
+      // Before the owner learns of it: its outcome may be stored before the owner has answered.
+      storedNews.noteRead(approval)
+      if (await owners.leave(approval)) left.push(() => owners.untilReported(approval))
+      else {
+        storedNews.forgetRead(approval)
+        own.push(approval)
+      }
     }
     for (const output of outputs) {
       const { toolCallId } = output

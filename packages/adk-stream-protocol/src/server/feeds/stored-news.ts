@@ -83,6 +83,11 @@ export class StoredNews {
     this.#read.add(id)
   }
 
+  /** No request reads the end of an approval. */
+  forgetRead({ id }: Approval): void {
+    this.#read.delete(id)
+  }
+
   /** A turn of a chat has started or ended in this process. */
   turnChanged(chat: ChatRef): void {
     if (this.#changed.has(keyOf(chat)) && !this.#options.turns.has(chat)) this.#wake()
