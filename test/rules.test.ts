@@ -3,6 +3,8 @@ import path from 'node:path'
 
 import { expect, test } from 'vitest'
 
+import { ERROR_CODES } from '../packages/adk-stream-protocol/src/protocol/error-codes.ts'
+
 const ROOT = path.join(import.meta.dirname, '..')
 
 /** The documents with rules, and the folders of their tests. */
@@ -70,4 +72,12 @@ test('[AR5] every rule that a test names exists', () => {
 test('[AR5] every test names the rule it proves', () => {
   expect(names.length).toBeGreaterThan(100)
   expect(names.filter((name) => !/^\[[A-Z]{2}\d+\]/.test(name))).toEqual([])
+})
+
+test('[AR5] every error code is expected by a test', () => {
+  const sources = TEST_FOLDERS.flatMap((folder) => findTests(path.join(ROOT, folder))).map((file) =>
+    readFileSync(file, 'utf8'),
+  )
+  const isExpected = (code: string) => sources.some((source) => source.includes(`'${code}'`))
+  expect(ERROR_CODES.filter((code) => !isExpected(code))).toEqual([])
 })

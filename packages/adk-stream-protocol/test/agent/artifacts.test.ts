@@ -57,14 +57,17 @@ test.each(hosts)('[HO120] an artifact has an address, for its owner alone: $name
   const text = await read(`/chats/chat-1/artifacts/${encodeURIComponent('報告 "1".txt')}?version=0`)
   expect(text.headers.get('content-type')).toBe('text/plain; charset=utf-8')
   expect(await text.text()).toBe('Sales are up: 東京')
-  const statuses = await Promise.all([
+  const refusals = await Promise.all([
     read('/chats/chat-1/artifacts/chart.png', { 'x-api-key': 'taro' }),
     read('/chats/chat-2/artifacts/chart.png'),
     read('/chats/chat-1/artifacts/none.png'),
     read('/chats/chat-1/artifacts/chart.png?version=7'),
     read('/chats/chat-1/artifacts/chart.png?version=-1'),
   ])
-  expect(statuses.map(({ status }) => status)).toEqual([404, 404, 404, 404, 400])
+  expect(refusals.map(({ status }) => status)).toEqual([404, 404, 404, 404, 400])
+  const unknown = await Promise.all(refusals.slice(0, 4).map((refusal) => refusal.json()))
+  expect(unknown).toEqual(Array(4).fill(unknown[0]))
+  expect(unknown[0]).toMatchObject({ error: { code: 'unknown-artifact' } })
 })
 
 test.each(['page.html', 'logo.svg', 'odd.bin'])(

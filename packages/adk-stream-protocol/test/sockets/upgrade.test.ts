@@ -78,6 +78,7 @@ test('[WS3] only /live accepts sockets, and it accepts nothing else', async () =
   const response = await fetch(`${server.url}/live`)
   expect(response.status).toBe(426)
   expect(response.headers.get('upgrade')).toBe('websocket')
+  expect(await response.json()).toMatchObject({ error: { code: 'upgrade-required' } })
   expect(server.bridge.handles('/live')).toBe(true)
 })
 
