@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 import { defer } from '../../src/shared/async.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { agentOf, call, GO, pay, play, recipients, type Log } from './support/named-agents.ts'
+import { agentOf, call, GO, pay, play, recipients, say, type Log } from './support/named-agents.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 type Outcome = 'approved' | 'denied' | 'expired'
@@ -88,3 +88,43 @@ test.for(CASES)(
     expect(testBridge.errors).toEqual([])
   },
 )
+
+test('[AP661] a turn continues with its result, although an earlier message of its chat has ended after it', async () => {
+  const replying = defer()
+  let isClosing = false
+  const respond: Responder = ({ contents }) => {
+    const { text, functionResponse } = contents.at(-1)?.parts?.[0] ?? {}
+    const recipient = String(functionResponse?.response?.['recipient'])
+    if (text !== undefined) return [text.length === 1 ? pay(text) : say(text)]
+    if (isClosing || recipient !== 'B') return [say(`Paid ${recipient}.`)]
+    isClosing = true
+    replying.resolve()
+    return [{ type: 'wait', gate: 'never' }]
+  }
+  await using testBridge = await TestBridge.open({
+    isLive: false,
+    limits: { leaseMs: 500 },
+    respond,
+  })
+  const page = testBridge.page()
+  for (const text of ['A', 'B'])
+    await page.post({
+      id: 'chat-1',
+      messages: [{ ...GO.messages[0], id: text, parts: [{ type: 'text', text }] }],
+    })
+  const asked = await page.inbox()
+  const decide = (text: string): Promise<unknown> => {
+    const approval = asked.find(({ args }) => JSON.stringify(args).includes(`"${text}"`))
+    return page.decide(approval?.id ?? '', { approved: true })
+  }
+  await decide('B')
+  await replying.promise
+  await testBridge.restart()
+  await decide('A')
+  const texts = ['A', 'Paid A.', 'B', 'Paid B.']
+  await page.untilMessages(
+    (messages) => messages.filter((each) => textOf(each) !== '').length === 4,
+  )
+  expect((await page.messages()).map(textOf)).toEqual(texts)
+  expect(recipients(testBridge)).toEqual(['B', 'A'])
+})

@@ -16,6 +16,7 @@ import {
 import type { Part } from '@google/genai'
 
 import { readNotes } from '../events/event-notes.ts'
+import { findTurn, isConfirmation } from '../history/stored-turns.ts'
 import { isModelOutput } from '../tool-call.ts'
 
 /**
@@ -35,7 +36,7 @@ export function arrangeRequests(agent: BaseAgent): void {
 /** Fills a request as ADK does, from arranged events. */
 export const ARRANGED_CONTENTS: BaseLlmRequestProcessor = {
   runAsync(context, request) {
-    const events = arrangeCalls(context.session.events)
+    const events = endWithResult(arrangeCalls(context.session.events), context.invocationId)
     const session = Object.create(context.session, { events: { value: events } }) as Session
     const view = Object.create(context, { session: { value: session } }) as InvocationContext
     return CONTENT_REQUEST_PROCESSOR.runAsync(view, request)
@@ -56,6 +57,21 @@ function arrangeCalls(events: readonly Event[]): Event[] {
     joinResponses(arranged, calls, ids)
   }
   return arranged.flat()
+}
+
+/**
+ * AP661: puts the result at the end with which a run continues its turn. Such a run begins with a confirmation, which ADK hides from the
+ * model, and other turns may have stored events after the result. The model would reply to those, or to a prompt of ADK's own.
+ */
+function endWithResult(events: Event[], invocationId: string): Event[] {
+  const own = events.filter((event) => event.invocationId === invocationId)
+  const { messageId } = own[0] ? readNotes(own[0]) : {}
+  if (messageId === undefined || !own.every(isConfirmation)) return events
+  const newest = findTurn(events, messageId)?.events.findLast(
+    (event) => !isConfirmation(event) && (event.content?.parts ?? []).length > 0,
+  )
+  if (!newest || getFunctionResponses(newest).length === 0) return events
+  return [...events.filter((event) => event !== newest), newest]
 }
 
 /** The calls of one model response. */

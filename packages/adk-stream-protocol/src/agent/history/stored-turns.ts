@@ -90,7 +90,8 @@ function addResponse({ runs, events, resumedBy }: StoredTurn, event: Event): voi
   events.push(event)
 }
 
-function isConfirmation({ content }: Event): boolean {
+/** Whether an event responds to a request for approval. */
+export function isConfirmation({ content }: Event): boolean {
   return (
     content?.parts?.some(({ functionResponse }) => functionResponse?.name === CONFIRMATION_TOOL) ===
     true
