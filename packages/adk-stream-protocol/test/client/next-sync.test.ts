@@ -771,6 +771,19 @@ describe('positions', () => {
     },
   )
 
+  test('[CL1211] after a new message, a page that shows another message that is not stored loads all of them', () => {
+    const messages = [...SHOWN, assistant('m9'), { ...USER, id: 'u2' }, assistant('m2')]
+    const { state } = run(
+      [
+        [startOf('m2'), { ...BUSY, messages: SHOWN }],
+        [readFrom('1.e', '2.f'), { ...BUSY, messages }],
+      ],
+      AT_1,
+    )
+    const [, effects] = nextSync(state, IDLE, view({ messages }))
+    expect(effects).toContainEqual({ type: 'load', after: undefined })
+  })
+
   test('[CL1211] a turn that failed is followed by a load', () => {
     const { types } = run(
       [
@@ -821,6 +834,26 @@ describe('positions', () => {
     const loaded = { messages: [], running: false, position: '1.e', after: '1.e' }
     const [, effects] = step(loading, { type: 'loaded', loaded }, { messages })
     expect(effects[0]).toEqual({ type: 'set-messages', messages: SHOWN })
+  })
+
+  test('[CL1210] a reply that is replaced while another one is written leaves the page', () => {
+    const asked = { ...USER, id: 'u2' }
+    const [before, after] = [assistant('m2'), assistant('m3')]
+    const loaded = { position: '1.e', after: '1.e', messages: [asked, before], running: true }
+    const both = [...SHOWN, asked, before, after]
+    const { state } = run(
+      [
+        [stored('2.f'), { messages: SHOWN }],
+        // The turn of the new reply runs, and has not removed the earlier one.
+        [{ type: 'loaded', loaded }, { messages: SHOWN }],
+        [{ type: 'turn-read', wasRunning: true }, { messages: both }],
+      ],
+      AT_1,
+    )
+    const now = { position: '3.g', after: '1.e', messages: [asked, after], running: false }
+    const [, effects] = nextSync(state, { type: 'loaded', loaded: now }, view({ messages: both }))
+    const messages = [...SHOWN, asked, after]
+    expect(effects).toContainEqual({ type: 'set-messages', messages })
   })
 
   test('[CL1210] a page that lacks one of its messages loads all of them', () => {

@@ -63,6 +63,24 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
+  test('[CL1221] a reply is generated again after the request of a decision, not beside it', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await openSse(page.sse(), version)
+    await chat.send(`${callPayment(50)}[[then]][[say Denied.]][[wait more]][[say Really.]]`)
+    const [id = ''] = chat.asked
+    void chat.attached.deny(id)
+    await chat.untilShown('Denied.')
+    const generated = chat.attached.chat.regenerate()
+    testBridge.emulator.release('more')
+    await generated
+    await chat.rest()
+    const ids = (await page.load('chat-1')).map((message) => message.id)
+    expect(chat.messages.map((message) => message.id)).toEqual(ids)
+    expect(ids).toHaveLength(2)
+    expect(testBridge.wallet.payments).toEqual([])
+  })
+
   test.each(['WebSocket', 'HTTP'])(
     '[CL31] over %s, one vote of several leaves the approval open',
     async (mode) => {

@@ -115,12 +115,16 @@ export function onLoaded(
   return readRunning(next, chat, stored)
 }
 
-/** Records what the page shows of the store from now on. */
+/**
+ * Records what the page shows of the store from now on. While a turn runs, the loaded messages go beyond their position, and those after
+ * it may be replaced: the page still has what it had up to its own position.
+ */
 export function withBase(
   state: AttachedSync,
-  { position }: StoredConversation,
+  { position, running }: StoredConversation,
   stored: readonly MessageView[],
 ): AttachedSync {
+  if (running) return state
   const ids = new Set(stored.map(({ id }) => id))
   return { ...state, base: position === undefined ? undefined : { position, ids } }
 }

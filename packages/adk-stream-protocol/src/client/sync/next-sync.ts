@@ -262,9 +262,11 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
   if (writes === 'rest') return afterRest({ ...state, stream: ended }, positions)
   if (!isCurrent) return { ...state, stream: ended }
   const { before, after: position } = positions
-  const shown = new Set(chat.messages.filter((each) => !isStopped(each)).map(({ id }) => id))
-  // A reply that replaces another one has removed messages.
-  const ids = new Set([...base.ids].filter((id) => shown.has(id)).concat(...shown))
+  const added = chat.messages.filter((each) => !isStopped(each) && !base.ids.has(each.id))
+  // The turn has stored one reply. Another one may have been replaced.
+  if (added.some(({ id, role }) => id !== stream.messageId && role === 'assistant'))
+    return withoutBase({ ...state, stream: ended })
+  const ids = new Set([...base.ids, ...added.map(({ id }) => id)])
   const isReported = news?.position !== undefined && news.position !== before
   return {
     ...state,

@@ -114,10 +114,10 @@ export async function sendMessage(
   await keepIfRefused(chat, () => original.sendMessage(message, options))
 }
 
-/** Requests another reply. The rest of the present one is not shown. */
+/** Requests another reply. The rest of the present one is not shown. CL1221: waits for any other request. */
 export async function regenerate(context: SyncContext, options: object = {}): Promise<void> {
-  const { chat, original } = context
-  await detachReader(context)
+  const { chat, original, idle } = context
+  if (!(await detachReader(context))) await idle.wait()
   // The message is named, so that a lost request can be distinguished from one that the server has handled.
   const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
   const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
