@@ -307,14 +307,17 @@ function handOver(state: CallState): Next {
   return state.output ? settleWithOutput(state, state.output) : [{ ...state, isWaiting: true }, []]
 }
 
-/** Takes the output of a client. A client may send it together with its approval (BT6): then it is kept until the handover. */
+/**
+ * Takes the output of a client. It is kept until the handover if it arrives before: a client may send it together with its approval (BT6),
+ * and has the offer before the handover is stored.
+ */
 function takeOutput(state: CallState, output: OutputResponse): Next {
   if (state.name === 'delivered' && state.isWaiting) return settleWithOutput(state, output)
-  const isApproved =
+  const isExpected =
     state.name === 'approved' ||
-    (state.name === 'running' && state.approval) ||
-    (state.name === 'delivered' && state.note)
-  return isApproved && !state.output ? [{ ...state, output }, []] : [state, []]
+    state.name === 'delivered' ||
+    (state.name === 'running' && state.approval)
+  return isExpected && !state.output ? [{ ...state, output }, []] : [state, []]
 }
 
 function settleWithOutput(state: CallState, output: OutputResponse): Next {

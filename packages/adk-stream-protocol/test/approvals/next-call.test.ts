@@ -291,10 +291,16 @@ const paths: readonly [what: string, events: CallEvent[], state: string, effects
     [],
   ],
   [
-    'an output before the handover of a call without approval is refused',
-    [...delivered, outputReceived, handedOver],
+    'an output before a call without approval has run is refused',
+    [run, outputReceived, ran({ isOpen: true }), handedOver],
     'delivered',
     [],
+  ],
+  [
+    'an output that arrives while the handover is being stored is kept: the client has the offer',
+    [...delivered, outputReceived, handedOver],
+    'settled',
+    [{ type: 'settle-with-output', output }],
   ],
   [
     'an output with the approval is kept until the handover',
