@@ -64,9 +64,9 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'replies',
-    own: ['approvals/understand-reply.ts', 'server/chats/decisions/reply-decisions.ts'],
+    own: ['approvals/reply-terms.ts', 'modules/replies/'],
     identifiers:
-      /accepts?Replies|mayReply|[uU]nderstandReply|understand-reply|[dD]ecideByReply|[cC]heckReply|Reply(?:Check|Decision|Fault)|reply-(?:decisions|outdated)|ShownReply|refusedInChat|decideSpoken/,
+      /accepts?Replies|[rR]eply-?(?:Terms|Policy|terms)|openReplies|mayReply|[uU]nderstandReply|[dD]ecideByReply|[cC]heckReply|Reply(?:Check|Decision|Fault)|reply-(?:decisions|outdated)|decideSpoken/,
   },
   {
     name: 'dialects',

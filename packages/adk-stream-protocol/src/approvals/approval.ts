@@ -3,7 +3,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { QuestionTerms } from '../protocol/question-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { ShownReply } from '../protocol/message.ts'
+import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
+import type { ReplyTerms } from './reply-terms.ts'
 
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links`, `refusedInChat` and `version` change. */
 export interface Approval {
@@ -44,7 +45,7 @@ export type MovedFields = Pick<Approval, 'votes' | 'links' | 'refusedInChat' | '
  * The terms of an approval, as the policy set them when the call was made, or what a question asks for. The answer to a question is the
  * `payload` of its decision.
  */
-export interface ApprovalTerms extends QuestionTerms {
+export interface ApprovalTerms extends QuestionTerms, ReplyTerms {
   /** Set if only the server answers the question, when it has what the question asks for. A person can only decline it. */
   readonly answeredBy?: 'server'
   readonly hint?: string
@@ -68,8 +69,6 @@ export interface ApprovalTerms extends QuestionTerms {
   readonly showsUserText?: true
   /** That message as plain text, shortened. Absent if it had no text when the call was made. */
   readonly userText?: string
-  /** Whether a short reply in the chat decides the call. */
-  readonly acceptsReplies?: true
   /** Whether the arguments fitted the schema of the tool when the call was made. The policy does not set it. */
   readonly fitsSchema?: true
   /** What the MCP server claimed about the tool when the call was made. Absent for other tools. */
@@ -109,7 +108,7 @@ export interface ApprovalLink {
 }
 
 /** The approval of one person. There is no vote for a denial, because a single denial decides. */
-export interface Vote {
+export interface Vote extends DecisionEvidence {
   readonly principalId: string
   readonly step: number
   readonly at: number
@@ -119,8 +118,6 @@ export interface Vote {
   readonly sharesRight?: true
   /** The principal of the browser that used the link, if it has credentials. */
   readonly browser?: string
-  /** The message that approved the call. Absent if the person used a form. */
-  readonly reply?: ShownReply
 }
 
 /** The state of an approval, with what is known about it. */
@@ -135,14 +132,12 @@ export type ApprovalState =
       readonly payload?: unknown
       readonly reason?: string
     }
-  | {
+  | (DecisionEvidence & {
       readonly name: 'denied'
       readonly at: number
       readonly by: string
       readonly reason?: string
-      /** The message that denied the call. Absent if the person used a form. */
-      readonly reply?: ShownReply
-    }
+    })
   | { readonly name: 'expired'; readonly at: number }
   | { readonly name: 'cancelled'; readonly at: number; readonly reason: string }
   | {
@@ -186,7 +181,7 @@ export type ApprovalStateName = ApprovalState['name']
 export function findReply({
   state,
   votes,
-}: Pick<Approval, 'state' | 'votes'>): ShownReply | undefined {
+}: Pick<Approval, 'state' | 'votes'>): DecisionEvidence['reply'] {
   return state.name === 'denied' ? state.reply : votes.find(({ reply }) => reply)?.reply
 }
 

@@ -1,7 +1,7 @@
 import type { ApprovalTerms } from './approval.ts'
+import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { ShownReply } from '../protocol/message.ts'
 
 /** An entry of the audit record: one transition of an approval. It is written together with the transition and never changes. */
 export interface AuditEntry {
@@ -24,6 +24,15 @@ export interface AuditRecord extends AuditEntry {
 interface UsedLink {
   readonly linkId: string
   readonly createdBy: string
+}
+
+/** The decision of one person. */
+interface DecisionEvent extends DecisionEvidence {
+  readonly by: string
+  /** The link with which the person was identified. Absent for a person with credentials. */
+  readonly via?: UsedLink
+  readonly step: number
+  readonly reason?: string
 }
 
 /** What happened to an approval. */
@@ -58,16 +67,11 @@ export type AuditEvent =
   /** A decision in the chat was refused, and the approval stays open. Only the first one is recorded. */
   | { readonly type: 'decision-refused'; readonly by: string; readonly code: string }
   /** An approval that needs further approvals. */
-  | {
+  | (DecisionEvent & {
       readonly type: 'voted'
-      readonly by: string
-      /** The link with which the person was identified. Absent for a person with credentials. */
-      readonly via?: UsedLink
-      readonly step: number
-      readonly reason?: string
       /** The preview that the person saw. */
       readonly preview?: ShownPreview
-    }
+    })
   /** A withdrawn vote. Votes of later steps depend on it and are dropped. */
   | {
       readonly type: 'withdrawn'
@@ -76,30 +80,14 @@ export type AuditEvent =
       /** The principals whose votes of later steps were dropped. */
       readonly dropped: readonly string[]
     }
-  | {
+  | (DecisionEvent & {
       readonly type: 'approved'
-      readonly by: string
-      /** The link with which the person was identified. Absent for a person with credentials. */
-      readonly via?: UsedLink
-      /** The message that decided. Absent if the person used a form. */
-      readonly reply?: ShownReply
-      readonly step: number
-      readonly reason?: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
       readonly payload?: unknown
       /** The preview that the person saw. */
       readonly preview?: ShownPreview
-    }
-  | {
-      readonly type: 'denied'
-      readonly by: string
-      /** The link with which the person was identified. Absent for a person with credentials. */
-      readonly via?: UsedLink
-      /** The message that decided. Absent if the person used a form. */
-      readonly reply?: ShownReply
-      readonly step: number
-      readonly reason?: string
-    }
+    })
+  | (DecisionEvent & { readonly type: 'denied' })
   | { readonly type: 'expired' }
   | { readonly type: 'cancelled'; readonly reason: string }
   /** The call that runs, with the original or the edited arguments. */

@@ -1,6 +1,4 @@
-import type { Preview } from '../protocol/preview.ts'
 import type { Approval, ApprovalStep, ApprovalTerms, Vote } from './approval.ts'
-import { assessRisk } from './risk.ts'
 
 /** The principal who decides, with the roles that `authenticate` returned. */
 export interface Decider {
@@ -85,20 +83,6 @@ export function whyUndecidable(approval: Approval, principal: Decider): Undecida
 export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decider): boolean {
   const [step] = terms.chain
   return isDecidedByOne(terms) && step !== undefined && isEligible(step, by)
-}
-
-/** Whether a reply of this principal in the chat may decide an approval, which was shown with this preview. */
-export function mayReply(
-  approval: Approval,
-  by: Decider,
-  preview?: Pick<Preview, 'headline'>,
-): boolean {
-  const { chat, terms } = approval
-  const { severity, misleading = false } = assessRisk(approval, preview)
-  const isOwner = chat.principalId === by.id
-  const isApproval = terms.kind === undefined && terms.acceptsReplies === true
-  const isClear = severity !== 'high' && !misleading
-  return isOwner && isApproval && isClear && isDecidedAloneBy(terms, by)
 }
 
 export function hasVoted({ votes }: Approval, by: Decider): boolean {

@@ -1,3 +1,4 @@
+import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type {
   Approval,
@@ -17,11 +18,9 @@ import {
   isCounted,
   isDecidedByOne,
   isEligible,
-  mayReply,
   maySee,
 } from './deciders.ts'
 import { digestCall } from './digest.ts'
-import type { ShownReply } from '../protocol/message.ts'
 
 export interface Decision {
   readonly by: Decider
@@ -39,9 +38,19 @@ export interface Decision {
   readonly linkId?: string
   /** The principal of the browser that decides by a link, if it has credentials. */
   readonly browser?: string
-  /** The message that decides, if the person used no form. Refused if the terms do not accept replies. */
-  readonly reply?: ShownReply
+  /** How the person decides, if not in a form. */
+  readonly means?: DecisionMeans
 }
+
+/**
+ * A way to decide besides a form, such as a message in the chat. Returns what it adds to the records of the decision, or why this approval
+ * cannot be decided in this way. Has no effects: the ledger calls it again if another transition came first.
+ */
+export type DecisionMeans = (
+  approval: Approval,
+  decision: Decision,
+  now: number,
+) => DecisionEvidence | Refusal
 
 /** How many links of one approval may be open at the same time. An older one is dropped. */
 const MAX_LINKS = 4
@@ -202,7 +211,7 @@ export function isUnreported({ state }: Approval): boolean {
 function decide(approval: Approval, decision: Decision, now: number): Transition | Refusal {
   const refusal = refuseDecision(approval, decision, now)
   if (refusal !== undefined) return refusal
-  const { by, approved, reason, preview, reply } = decision
+  const { by, approved, reason, preview } = decision
   const step = currentStep(approval)
   // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
@@ -212,7 +221,8 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   // The link is used up in the same transition, so it cannot decide twice.
   const rest = link && { links: (approval.links ?? []).filter(({ id }) => id !== link.id) }
   const via = link && { via: { linkId: link.id, createdBy: link.by } }
-  const words = reply && { reply }
+  const words = decision.means?.(approval, decision, now) ?? {}
+  if (isRefusal(words)) return words
   const why = { ...via, ...words, ...(reason !== undefined && { reason }) }
   const given = reason === undefined ? {} : { reason }
   const seen = preview === undefined ? {} : { preview }
@@ -253,14 +263,13 @@ function identify(
 
 function refuseDecision(approval: Approval, decision: Decision, now: number): Refusal | undefined {
   const { state, terms, deadline } = approval
-  const { by, reply } = decision
+  const { by } = decision
   if (!maySee(approval, by)) return { refused: 'unknown-approval' }
   if (!terms.chain.some((step) => isEligible(step, by))) return { refused: 'not-allowed' }
   if (state.name !== 'requested') return refuseState(state)
   if (now >= deadline) return { refused: 'expired' }
   if (hasVoted(approval, by)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
-  if (reply && !mayReply(approval, by)) return { refused: 'not-allowed' }
   return decision.approved ? refuseApproved(terms, decision) : undefined
 }
 

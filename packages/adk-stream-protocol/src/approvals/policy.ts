@@ -6,7 +6,9 @@ import type { AppChatRef } from '../shared/chat-ref.ts'
 import { withoutUndefined } from '../shared/collections.ts'
 import type { ApprovalStep, ApprovalTerms, ToolClaims } from './approval.ts'
 import { NO_CLAIMS } from './approval.ts'
-import { isDecidedByOne } from './deciders.ts'
+import { isCompletable, isDecidedByOne } from './deciders.ts'
+import type { ReplyPolicy } from './reply-terms.ts'
+import { findReplyFault, ReplyPolicySchema, toReplyTerms } from './reply-terms.ts'
 
 const Deciders = z.strictObject({
   principals: z.array(z.string().min(1)).readonly().optional(),
@@ -21,7 +23,7 @@ export const MAX_DEADLINE_MS = 10 * 365 * 24 * 3_600_000
 const NOT_A_FUNCTION = 'Invalid input: expected function'
 
 /** The terms of an approval: who must approve, by when, and what they see. */
-export interface PolicyTerms {
+export interface PolicyTerms extends ReplyPolicy {
   /** Whether the call needs approval at all. Default true. */
   readonly required?: boolean | undefined
   /** The text that the approver reads. Default: the hint of the tool. */
@@ -55,11 +57,6 @@ export interface PolicyTerms {
    * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
    */
   readonly showUserText?: boolean | undefined
-  /**
-   * Whether a short reply of the owner of the chat, such as "yes, send it" or 「いいえ」, decides the call, typed or spoken, if no other
-   * question is open. Has no effect if `severity` is `high`, if several people decide, or if the tool asks for a payload. Default false.
-   */
-  readonly acceptReplies?: boolean | undefined
   /** Returns whether the result of the tool means that the call failed. Default: `success: false`, `status: 'error'`, or `isError: true` of an MCP tool. */
   readonly isFailure?: FailureFunction | undefined
 }
@@ -96,7 +93,7 @@ export const PolicyTermsSchema = z.strictObject({
   requirePreview: z.boolean().optional(),
   receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
   showUserText: z.boolean().optional(),
-  acceptReplies: z.boolean().optional(),
+  ...ReplyPolicySchema,
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
 } satisfies Record<keyof PolicyTerms, z.ZodType>)
 
@@ -227,7 +224,7 @@ function toTerms(
     ...((receipt ?? isFailure) && { readsResult: true as const }),
     ...(showUserText && { showsUserText: true as const }),
     ...(claims && { claims }),
-    ...(acceptsReplies(terms, chain, defaults) && { acceptsReplies: true as const }),
+    ...toReplyTerms({ ...terms, isDecidedByOne: isDecidedByOne({ chain }) }, defaults.payload),
     chain,
     idempotent,
     deadlineMs,
@@ -286,17 +283,29 @@ export function findEntry(
   return findPattern(Object.keys(policy), toolName)
 }
 
-/** A reply cannot replace a decision of several people, a payload, or the hold that clients require for a severe call. */
-function acceptsReplies(
-  { acceptReplies = false, severity }: PolicyTerms,
-  chain: readonly ApprovalStep[],
-  { payload }: PolicyDefaults,
-): boolean {
-  return acceptReplies && severity !== 'high' && isDecidedByOne({ chain }) && payload === undefined
+/** Returns why terms can never apply, and the field that is to be removed or changed, if it is one. */
+export function findTermsFault(
+  terms: PolicyTerms,
+): { readonly field?: keyof PolicyTerms; readonly fault: string } | undefined {
+  const { requirePreview, preview } = terms
+  if (requirePreview && preview === undefined)
+    return {
+      field: 'requirePreview',
+      fault: 'needs `preview`, which returns what the call would do.',
+    }
+  const chain = chainOf(terms, 'the owner of the chat')
+  const reply = findReplyFault({ ...terms, isDecidedByOne: isDecidedByOne({ chain }) })
+  if (reply) return reply
+  if (!isCompletable(chain))
+    return {
+      fault:
+        'can never be approved: it needs more different people than it names. Name more `principals` or `roles`, or fewer `approvers`.',
+    }
+  return undefined
 }
 
 /** Returns the steps of an approval by its terms and the owner of the chat. */
-export function chainOf(
+function chainOf(
   { chain, deciders, approvers: count = 1 }: PolicyTerms,
   owner: string,
 ): ApprovalStep[] {

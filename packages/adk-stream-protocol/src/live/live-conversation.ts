@@ -15,7 +15,6 @@ import {
 import type { LiveHooks, LiveMark, LiveStatus } from '../gemini-live/message-receiver.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
-import type { ShownReply } from '../protocol/message.ts'
 import { defer } from '../shared/async.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCalls } from './live-calls.ts'
@@ -27,9 +26,9 @@ import type { ConversationLinks, LiveConversationOptions } from './live-parts.ts
 import { LiveParts } from './live-parts.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 
-/** Lets the words of a person decide the open approval of the chat, if `isInReach` accepts it. */
-type DecideSpoken = (
-  reply: ShownReply,
+/** Receives the words of a person. They may decide an approval that `isInReach` accepts. */
+type OnWords = (
+  words: string,
   isInReach: (approval: Approval) => boolean,
 ) => Promise<unknown>
 
@@ -46,7 +45,7 @@ const NO_CALLS: Pick<LiveCalls, 'waiting' | 'isWaiting'> = { waiting: [], isWait
 export class LiveConversation implements LiveHooks, ConversationLinks {
   readonly #options: LiveConversationOptions
   readonly #parts: LiveParts
-  #decideSpoken: DecideSpoken | undefined
+  #onWords: OnWords | undefined
   readonly #loop: Promise<void>
   #request: LlmRequest | undefined
   #model: ReconnectingLiveModel | undefined
@@ -142,9 +141,9 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
     return turn
   }
 
-  /** Sends a chunk of audio, or an image. `decideSpoken` lets what the person says decide an approval. */
-  sendMedia(blob: Blob, decideSpoken?: DecideSpoken): void {
-    if (decideSpoken) this.#decideSpoken = decideSpoken
+  /** Sends a chunk of audio, or an image. `onWords` receives what the person says. */
+  sendMedia(blob: Blob, onWords?: OnWords): void {
+    if (onWords) this.#onWords = onWords
     this.input.sendMedia(blob)
   }
 
@@ -158,10 +157,10 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
     return this.#request && findLiveTool(this.#request, name)
   }
 
-  /** Lets the words of a person decide one of these approvals. Never rejects. */
-  decideSpoken(reply: ShownReply, approvalIds: ReadonlySet<string>): void {
+  /** Reports the words of a person who saw these approvals. Never rejects. */
+  hear(words: string, approvalIds: ReadonlySet<string>): void {
     const { onError } = this.#options.host
-    this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(onError)
+    this.#onWords?.(words, ({ id }) => approvalIds.has(id)).catch(onError)
   }
 
   /** Ends the conversation. Requested approvals stay in the ledger; running calls have a moment to record their outcome. */

@@ -6,7 +6,6 @@ import type { RunState } from '../calls/run-state.ts'
 import { runLiveCall } from '../gemini-live/live-agent.ts'
 import type { LiveHooks } from '../gemini-live/message-receiver.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
-import type { ShownReply } from '../protocol/message.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { Turn } from '../turns/turn.ts'
 import { LiveCalls } from './live-calls.ts'
@@ -82,8 +81,8 @@ export interface ConversationLinks {
   /** Finds a tool that the model knows. */
   findTool(name: string): BaseTool | undefined
   takeSnapshot(): LiveSnapshot
-  /** Lets the words of a person decide one of these approvals. Never rejects. */
-  decideSpoken(reply: ShownReply, approvalIds: ReadonlySet<string>): void
+  /** Reports the words of a person who saw these approvals. Never rejects. */
+  hear(words: string, approvalIds: ReadonlySet<string>): void
   /** Another process continues the conversation. */
   closeAsLost(): void
 }
@@ -219,7 +218,7 @@ export class LiveParts {
     this.#speech ??= new UserSpeech({
       turnTaking: this.turnTaking,
       listQuestions: () => this.#calls?.questions ?? [],
-      decide: (reply, approvalIds) => this.#links.decideSpoken(reply, approvalIds),
+      onWords: (words, approvalIds) => this.#links.hear(words, approvalIds),
     })
     return this.#speech
   }

@@ -1,5 +1,5 @@
 import { UNTRANSCRIBED } from '../agent/user-message.ts'
-import type { Message, ShownReply } from '../protocol/message.ts'
+import type { Message } from '../protocol/message.ts'
 import { LiveMessage } from './live-message.ts'
 import type { TurnTaking } from './turn-taking.ts'
 
@@ -15,8 +15,8 @@ export interface ShownQuestion {
 interface UserSpeechOptions {
   readonly turnTaking: TurnTaking<LiveMessage>
   readonly listQuestions: () => readonly ShownQuestion[]
-  /** Decides one of these approvals by the words of the person. Never rejects. */
-  readonly decide: (reply: ShownReply, approvalIds: ReadonlySet<string>) => void
+  /** Receives the words of the person, and the approvals that they saw when they began to speak. Never throws. */
+  readonly onWords: (words: string, approvalIds: ReadonlySet<string>) => void
 }
 
 /**
@@ -25,7 +25,7 @@ interface UserSpeechOptions {
  */
 const TRANSCRIPT_DELAY_MS = 1_000
 
-/** Assigns the transcript of the user's speech to messages, and finds replies to questions in it. The speech of the model never reaches this class. */
+/** Assigns the transcript of the user's speech to messages, and reports what people say while they see a question. The speech of the model never reaches this class. */
 export class UserSpeech {
   readonly #options: UserSpeechOptions
   /** The message that receives the transcript. */
@@ -49,8 +49,7 @@ export class UserSpeech {
     if (this.#message) this.#message.isPromptKnown = true
     const seen = this.#seen
     this.#seen = undefined
-    const reply = { words: text.trim(), channel: 'spoken' } as const
-    if (seen && seen.size > 0) this.#options.decide(reply, seen)
+    if (seen && seen.size > 0) this.#options.onWords(text.trim(), seen)
   }
 
   #listSeen(): ReadonlySet<string> {

@@ -2,6 +2,7 @@ import type { CallKind } from '../calls/call-kind.ts'
 import type { RootAgent } from '../server/chats/chat-agents.ts'
 import type { LazyBackend } from '../server/chats/backend.ts'
 import type { ApprovalDecisions } from '../server/chats/decisions/approval-decisions.ts'
+import type { ReadDecision } from '../server/chats/decisions/message-decisions.ts'
 import type { Route } from '../server/http/http-router.ts'
 import type { BridgeLimits } from '../server/settings/limits.ts'
 import type { FindNames } from '../server/routes/principal-names.ts'
@@ -21,16 +22,22 @@ export interface CoreSettings {
 export interface Module {
   /** Opens its part of the store, and returns its kinds of calls. Called before the first request, and again if the store failed. */
   readonly openKinds?: (store: Store) => readonly CallKind[] | Promise<readonly CallKind[]>
+  /** Returns a function that finds decisions in the words of people. */
+  readonly readDecisions?: (core: DecisionCore) => ReadDecision
   /** Creates its endpoints. */
   readonly createRoutes?: (core: Core) => readonly Route[]
   /** Called after the last turn has ended, and before the store closes. */
   readonly close?: () => Promise<void>
 }
 
-/** The parts of the core that a feature may use. */
-export interface Core {
+/** The parts of the core with which a feature decides. */
+export interface DecisionCore {
   readonly backend: LazyBackend
   readonly decisions: ApprovalDecisions
+}
+
+/** The parts of the core that a feature may use. */
+export interface Core extends DecisionCore {
   readonly limits: BridgeLimits
   readonly findNames: FindNames
   readonly onError: (error: unknown) => void

@@ -1,3 +1,4 @@
+import type { DecisionEvidence } from './decision-evidence.ts'
 import type { ErrorCode } from './errors.ts'
 import { isRecord } from './guards.ts'
 import type { Preview, ShownPreview } from './preview.ts'
@@ -88,16 +89,10 @@ export interface StepEdge {
 
 export type StepState = 'pending' | 'running' | 'waiting' | 'done' | 'stopped'
 
-/** A message of a person that decided an approval, and how they said it. */
-export interface ShownReply {
-  readonly words: string
-  readonly channel: 'typed' | 'spoken'
-}
-
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
   /** An approval: what people need to know to decide, and its outcome. The id of the part is the id of the approval. */
-  readonly approval: QuestionTerms & {
+  readonly approval: QuestionTerms & DecisionEvidence & {
     readonly approvalId: string
     readonly toolCallId: string
     readonly state: ApprovalPhase
@@ -113,8 +108,6 @@ export interface DataParts {
     /** How many people must approve. */
     readonly approvers?: number
     readonly reason?: string
-    /** The message that decided, if the person typed or said it instead of using the form. */
-    readonly reply?: ShownReply
     /** The arguments that ran instead of the original ones. */
     readonly editedArgs?: Readonly<Record<string, unknown>>
     /** The approver's response to the `payload` of the tool. */

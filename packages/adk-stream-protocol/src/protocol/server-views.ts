@@ -12,7 +12,8 @@ import {
   isEither,
 } from './guards.ts'
 
-import type { ShownReply } from './message.ts'
+import type { DecisionEvidence } from './decision-evidence.ts'
+import { EVIDENCE_GUARDS } from './decision-evidence.ts'
 import type { Preview, ShownPreview } from './preview.ts'
 import { isPreview, isShownPreview } from './preview.ts'
 import type { QuestionTerms } from './question-terms.ts'
@@ -60,7 +61,7 @@ export interface ShownVote {
 }
 
 /** An approval as a principal sees it in `GET /approvals`. It has an outcome if the list also contains decided ones. */
-export interface PendingApproval extends QuestionTerms {
+export interface PendingApproval extends QuestionTerms, DecisionEvidence {
   readonly id: string
   readonly state: string
   readonly toolName: string
@@ -109,8 +110,6 @@ export interface PendingApproval extends QuestionTerms {
   readonly at?: number | undefined
   /** Who approved or denied. */
   readonly by?: readonly ShownPerson[] | undefined
-  /** The message that decided, if the person typed or said it instead of using the form. */
-  readonly reply?: ShownReply | undefined
   /** What the call did, as the policy describes it. Only the owner of the chat sees it. */
   readonly receipt?: Preview | undefined
   /** Whether the principal can decide now. */
@@ -178,7 +177,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   ),
   at: optional(isNumber),
   by: optional(isArrayOf(isPerson)),
-  reply: optional(isObjectOf<ShownReply>({ words: isString, channel: isOneOf('typed', 'spoken') })),
+  ...EVIDENCE_GUARDS,
   receipt: optional(isPreview),
   mayDecide: optional(isBoolean),
   whyNot: optional(isString),

@@ -2,12 +2,14 @@ import type { LinksBridgeOptions } from '../modules/links/links-module.ts'
 import { LinksBridgeOptionsSchema, openLinks } from '../modules/links/links-module.ts'
 import type { McpBridgeOptions } from '../modules/mcp/mcp-module.ts'
 import { McpBridgeOptionsSchema, openMcp } from '../modules/mcp/mcp-module.ts'
-import type { Core, CoreSettings, Module } from '../modules/module.ts'
+import type { Core, CoreSettings, DecisionCore, Module } from '../modules/module.ts'
+import { openReplies } from '../modules/replies/replies-module.ts'
 import { openSignIn } from '../modules/sign-in/sign-in-module.ts'
 import type { SignInBridgeOptions } from '../modules/sign-in/sign-in-options.ts'
 import { SignInBridgeOptionsSchema } from '../modules/sign-in/sign-in-options.ts'
 import type { CallKind } from '../calls/call-kind.ts'
 import type { Store } from '../store/store.ts'
+import type { ReadDecision } from './chats/decisions/message-decisions.ts'
 import type { Route } from './http/http-router.ts'
 
 /** The options of `createBridge` that belong to modules. */
@@ -21,11 +23,12 @@ export const ModuleOptionsSchema = {
 }
 
 /** The modules of a bridge. This file is the only one that names them. */
-const MODULES = [openSignIn, openMcp, openLinks] as const
+const MODULES = [openSignIn, openMcp, openLinks, openReplies] as const
 
 /** What the modules of a bridge add to it. */
 export interface BridgeModules {
   readonly openKinds: (store: Store) => Promise<CallKind[]>
+  readonly readDecisions: (core: DecisionCore) => ReadDecision
   readonly createRoutes: (core: Core) => Route[]
   readonly close: () => Promise<void>
 }
@@ -38,6 +41,16 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
       const kinds: CallKind[] = []
       for (const { openKinds } of modules) kinds.push(...((await openKinds?.(store)) ?? []))
       return kinds
+    },
+    readDecisions: (core) => {
+      const all = modules.flatMap(({ readDecisions }) => readDecisions?.(core) ?? [])
+      return (said) => {
+        for (const read of all) {
+          const decision = read(said)
+          if (decision) return decision
+        }
+        return undefined
+      }
     },
     createRoutes: (core) => modules.flatMap(({ createRoutes }) => createRoutes?.(core) ?? []),
     close: async () => {

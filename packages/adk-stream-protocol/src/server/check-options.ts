@@ -2,13 +2,7 @@ import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
 import { AgentServicesSchema } from '../agent/agent-services.ts'
-import { isCompletable } from '../approvals/deciders.ts'
-import {
-  MAX_DEADLINE_MS,
-  type PolicyTerms,
-  PolicyTermsSchema,
-  chainOf,
-} from '../approvals/policy.ts'
+import { MAX_DEADLINE_MS, PolicyTermsSchema, findTermsFault } from '../approvals/policy.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 import { ModuleOptionsSchema } from './bridge-modules.ts'
 import { MAX_TIMER_MS } from './auth/authenticate.ts'
@@ -53,27 +47,10 @@ function checkVerdict(toolName: string, verdict: unknown): void {
       `createBridge: \`${path.join('.')}\` must be true, false, terms, or a function.`,
     )
   refuseFirst(PolicyTermsSchema.safeParse(verdict).error, path)
-  if (verdict['requirePreview'] === true && verdict['preview'] === undefined)
-    throw new TypeError(
-      `createBridge: \`${path.join('.')}.requirePreview\` needs \`preview\`, which returns what the call would do.`,
-    )
-  const terms = PolicyTermsSchema.parse(verdict)
-  const fault = terms.acceptReplies === true && findReplyFault(terms)
-  if (fault)
-    throw new TypeError(
-      `createBridge: \`${path.join('.')}.acceptReplies\` is not possible ${fault}. Remove it: people then decide in the form.`,
-    )
-  if (!isCompletable(chainOf(terms, 'the owner of the chat')))
-    throw new TypeError(
-      `createBridge: \`${path.join('.')}\` can never be approved: it needs more different people than it names. Name more \`principals\` or \`roles\`, or fewer \`approvers\`.`,
-    )
-}
-
-/** Returns why a reply in the chat cannot decide a call. */
-function findReplyFault({ severity, approvers = 1, chain = [] }: PolicyTerms): string | undefined {
-  if (severity === 'high') return 'with severity `high`'
-  const isDecidedByOne = approvers === 1 && chain.length < 2 && (chain[0]?.count ?? 1) === 1
-  return isDecidedByOne ? undefined : 'if several people decide'
+  const found = findTermsFault(PolicyTermsSchema.parse(verdict))
+  if (!found) return
+  const place = [...path, ...(found.field === undefined ? [] : [found.field])]
+  throw new TypeError(`createBridge: \`${place.join('.')}\` ${found.fault}`)
 }
 
 function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[] = []): void {

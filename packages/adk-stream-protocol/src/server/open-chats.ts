@@ -10,7 +10,6 @@ import type { LazyBackend } from './chats/backend.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
 import { DecidedTurns } from './chats/decisions/decided-turns.ts'
-import { createReplyCheck, createReplyDecision } from './chats/decisions/reply-decisions.ts'
 import { createConversationStarter } from './chats/live-conversations.ts'
 import { openLiveLeases } from './chats/live-leases.ts'
 import { LiveOwners } from './chats/live-owners.ts'
@@ -93,15 +92,13 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     resume: resumeDecided,
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
-  const checkReply = createReplyCheck(backend)
-  const decideByReply = createReplyDecision({ backend, decisions })
+  const readDecision = shared.modules.readDecisions({ backend, decisions })
   const sending = {
     backend,
     turns,
     turnService,
     decisions,
-    checkReply,
-    decideByReply,
+    readDecision,
     context,
     whenShortened,
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { understandReply } from '../../src/approvals/understand-reply.ts'
+import { understandReply } from '../../src/modules/replies/understand-reply.ts'
 
 const APPROVES = [
   'yes',

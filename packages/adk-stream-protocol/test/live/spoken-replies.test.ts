@@ -76,7 +76,7 @@ test('[AP515] words that may have been spoken before the question was shown deci
   const speech = new UserSpeech({
     turnTaking: new TurnTaking({ completesCalls: true }),
     listQuestions: () => questions,
-    decide: ({ words }, ids) => decided.push([words, ...ids]),
+    onWords: (words, ids) => decided.push([words, ...ids]),
   })
   const say = (): void => {
     speech.add('yes', false)

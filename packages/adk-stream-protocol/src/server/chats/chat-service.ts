@@ -23,8 +23,8 @@ import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { toAnswer } from './turns/question-answers.ts'
 import { isApproved } from './decisions/show-decisions.ts'
-import type { CheckReply, DecideByReply } from './decisions/reply-decisions.ts'
-import { readReply } from './decisions/reply-decisions.ts'
+import type { ReadDecision } from './decisions/message-decisions.ts'
+import { readTyped } from './decisions/message-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import type { CallOutcomes } from './turns/call-outcomes.ts'
@@ -49,8 +49,7 @@ export interface ChatServiceParts {
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
-  readonly checkReply: CheckReply
-  readonly decideByReply: DecideByReply
+  readonly readDecision: ReadDecision
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
   /** The option `context`. */
@@ -98,6 +97,11 @@ export class ChatService {
     return this.submitResponses(principal, request, onDecided)
   }
 
+  /** Whether a message may decide an approval. */
+  mayDecide(message: MessageRequest['message']): boolean {
+    return readTyped(this.#parts.readDecision, message) !== undefined
+  }
+
   async #sendLive(live: LiveSender, message: SentMessage): Promise<Turn> {
     const { principal, chat, request, onDecided } = message
     // A new message and the decisions of other frames do not wait for each other.
@@ -106,8 +110,7 @@ export class ChatService {
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
-    const { decisions, turnService, turns, context, checkReply, decideByReply, resume } =
-      this.#parts
+    const { decisions, turnService, turns, context, readDecision, resume } = this.#parts
     // RQ121: all checks run before the request changes anything.
     const backend = await this.#parts.backend.get()
     const agent = await backend.agents.choose(principal, toAppChat(backend, chat), request)
@@ -118,14 +121,13 @@ export class ChatService {
     const isRewound = this.#parts.whenShortened === 'rewind'
     const removed = isRewound ? await findRemoved(backend, chat, request) : undefined
     if (removed !== undefined) await rewindChat(backend, turns, { chat, userMessageId: removed })
-    const words = request.replaces ? undefined : readReply(request.message)
+    const decision = request.replaces ? undefined : readTyped(readDecision, request.message)
     const decide = async (): Promise<Approval | undefined> => {
-      if (!words) return undefined
-      await checkReply(principal, chat, request)
+      await decision?.check(principal, chat, request)
       const { openApprovals } = request
-      return decideByReply(principal, chat, { reply: words, isInReach, openApprovals })
+      return decision?.decide(principal, chat, { isInReach, openApprovals })
     }
-    const reply = words && { decide, resume }
+    const reply = decision && { decide, resume }
     try {
       return await turnService.start(chat, request, { state, agent, reply })
     } catch (thrown) {

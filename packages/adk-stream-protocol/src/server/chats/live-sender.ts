@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 
 import type { Approval } from '../../approvals/approval.ts'
-import { understandReply } from '../../approvals/understand-reply.ts'
 import { findReplyTo } from '../../agent/history/stored-turns.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
@@ -17,15 +16,14 @@ import { toAppChat } from './backend.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from './decisions/approval-decisions.ts'
-import type { CheckReply, DecideByReply } from './decisions/reply-decisions.ts'
-import { readReply } from './decisions/reply-decisions.ts'
+import type { ReadDecision } from './decisions/message-decisions.ts'
+import { readTyped } from './decisions/message-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import { checkRewind, findRemoved, rewindChat } from './turns/rewinds.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
-import type { ShownReply } from '../../protocol/message.ts'
 
 export interface LiveSenderParts {
   readonly backend: LazyBackend
@@ -37,8 +35,7 @@ export interface LiveSenderParts {
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
-  readonly checkReply: CheckReply
-  readonly decideByReply: DecideByReply
+  readonly readDecision: ReadDecision
   /** The option `context`. */
   readonly context: ContextOptions | undefined
 }
@@ -52,10 +49,10 @@ export interface LiveSender {
   /** Resolves when the turn of the newest message of a chat is open. */
   whenOpened(chat: ChatRef): Promise<void>
   /** Lets spoken words decide the open approval of a chat. `authenticate` returns the person who speaks. */
-  decideSpoken(
+  hear(
     authenticate: () => Promise<Principal>,
     chat: ChatRef,
-    spoken: { readonly reply: ShownReply; readonly isInReach: (shown: Approval) => boolean },
+    spoken: { readonly words: string; readonly isInReach: (shown: Approval) => boolean },
   ): Promise<void>
   /** Sets the agent and the session state of a chat before speech, which carries neither. */
   prepareSpeech(principal: Principal, chat: ChatRef, asked: AgentRequest): Promise<void>
@@ -67,7 +64,7 @@ type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context
   Pick<AgentRequest, 'named'>
 
 export function openLiveSender(parts: LiveSenderParts): LiveSender {
-  const { decideByReply, context } = parts
+  const { readDecision, context } = parts
   /** The turns that are being opened, by chat. */
   const opening = new Map<string, Promise<unknown>>()
   /** The messages that are being sent, by chat and id. */
@@ -90,9 +87,9 @@ export function openLiveSender(parts: LiveSenderParts): LiveSender {
     whenOpened: async (chat) => {
       await opening.get(keyOf(chat))
     },
-    decideSpoken: async (authenticate, chat, { reply, isInReach }) => {
-      if (understandReply(reply.words) === undefined) return
-      await decideByReply(await authenticate(), chat, { reply, isInReach })
+    hear: async (authenticate, chat, { words, isInReach }) => {
+      const decision = readDecision({ words, channel: 'spoken' })
+      await decision?.decide(await authenticate(), chat, { isInReach })
     },
     prepareSpeech: async (principal, chat, asked) => {
       const backend = await parts.backend.get()
@@ -112,7 +109,7 @@ async function sendMessage(
   chat: ChatRef,
   request: LiveMessageRequest,
 ): Promise<Turn> {
-  const { runs, turnService, turns, decisions, decideByReply, context } = parts
+  const { runs, turnService, turns, decisions, readDecision, context } = parts
   const { message, replaces, history = [], hold: held = false, openApprovals } = request
   const backend = await parts.backend.get()
   // RQ121: all checks run before the request changes anything.
@@ -136,7 +133,7 @@ async function sendMessage(
   }
   const isInReach = (approval: Approval): boolean => runs.holds(approval)
   const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
-  const reply = removed === undefined ? readReply(message) : undefined
+  const decision = removed === undefined ? readTyped(readDecision, message) : undefined
   await backend.agents.record(key, agent)
   let isPrepared = false
   let repeated: string | undefined
@@ -144,21 +141,20 @@ async function sendMessage(
     isPrepared = true
     // Until this server had the live session, another one may have received the same message.
     repeated = await findRepeated()
-    if (repeated === undefined && removed === undefined && !reply) await cancelPending()
+    if (repeated === undefined && removed === undefined && !decision) await cancelPending()
   }
   const run = await runs.open(chat, prepare)
   // The session was open, or another request has opened it.
   if (!isPrepared) await prepare()
   if (repeated !== undefined) return readRepeated(parts, chat, repeated)
-  if (reply) await parts.checkReply(principal, chat, { openApprovals })
+  await decision?.check(principal, chat, { openApprovals })
   const decide = async (): Promise<Approval | undefined> => {
-    const decided =
-      reply && (await decideByReply(principal, chat, { reply, isInReach, openApprovals }))
+    const decided = await decision?.decide(principal, chat, { isInReach, openApprovals })
     if (!decided) await cancelPending()
     return decided
   }
   const options = { userMessageId, held, state }
-  return run.sendMessage(toUserContent(message), options, reply && decide)
+  return run.sendMessage(toUserContent(message), options, decision && decide)
 }
 
 /** TU901: returns the id of the reply to a message that was sent before. */

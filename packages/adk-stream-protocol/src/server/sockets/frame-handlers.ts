@@ -10,7 +10,6 @@ import type { Principal } from '../auth/authenticate.ts'
 import { checkDecidedAs } from '../auth/authenticate.ts'
 import type { ChatService, OpenedTurn } from '../chats/chat-service.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
-import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readAgent } from '../http/exchange.ts'
@@ -192,7 +191,7 @@ class ClientRequests {
     const decides =
       request.type === 'responses' ||
       request.earlier.length > 0 ||
-      readReply(request.message) !== undefined
+      chats.mayDecide(request.message)
     if (!decides) return chats.send(principal, request, { live })
     // WS16: a request with decisions is authenticated again.
     return this.decisionQueue.next(async (onDecided) => {

@@ -11,7 +11,6 @@ import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
-import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
 import type { LiveSpeaker } from '../chats/live-speakers.ts'
@@ -37,7 +36,7 @@ export function openLiveHandlers(
   connection: Connection,
   options: LiveHandlersOptions,
 ): FrameHandlers {
-  const { runs, live, limits } = options
+  const { runs, chats, live, limits } = options
   const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   const speech = openSpeech(connection, options, subscriptions)
@@ -64,7 +63,7 @@ export function openLiveHandlers(
       const shown = openApprovals && { openApprovals }
       const request = { message, replaces: false, hold: true, ...shown, ...agentRequest }
       // WS16: a message that may decide is authenticated again.
-      const principal = readReply(message)
+      const principal = chats.mayDecide(message)
         ? await connection.checkPrincipal()
         : connection.principal
       subscriptions.show(
@@ -137,9 +136,9 @@ function openSpeech(
   const openAsSpeaker: Speech['openAsSpeaker'] = (chatId) =>
     open(chatId, subscriptions.speakerOf(chatId))
   const hear: Speech['hear'] = async (chatId, blob) =>
-    (await openAsSpeaker(chatId))?.sendMedia(blob, (reply, isInReach) =>
+    (await openAsSpeaker(chatId))?.sendMedia(blob, (words, isInReach) =>
       // WS16: a decision is authenticated again.
-      live.decideSpoken(() => connection.checkPrincipal(), chatOf(chatId), { reply, isInReach }),
+      live.hear(() => connection.checkPrincipal(), chatOf(chatId), { words, isInReach }),
     )
   return { prepare, open: (chatId) => open(chatId), openAsSpeaker, hear }
 }

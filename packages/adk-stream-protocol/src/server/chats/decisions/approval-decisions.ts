@@ -4,13 +4,12 @@ import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import type { Decider } from '../../../approvals/deciders.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
-import type { Decision } from '../../../approvals/next-approval.ts'
+import type { Decision, DecisionMeans } from '../../../approvals/next-approval.ts'
 import { isCompletedBy } from '../../../approvals/next-approval.ts'
 import { cancelIfOutdated } from '../../../calls/outdated-calls.ts'
 import type { NamedApproval } from '../../../protocol/tool-results.ts'
 import { createAwaitingApprovalError, readToolResult } from '../../../protocol/tool-results.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
-import type { ShownReply } from '../../../protocol/message.ts'
 import type {
   DecisionResponse,
   OutputResponse,
@@ -240,16 +239,16 @@ export class ApprovalDecisions {
   }
 
   /**
-   * Records the decision of a reply in the chat. The caller resumes the turn when the reply is stored. Returns undefined if the decision
-   * is refused, for example because another one arrived first.
+   * Records the decision of a message in the chat. The caller resumes the turn when the message is stored. Returns undefined if the
+   * decision is refused, for example because another one arrived first.
    */
-  async decideByReply(
+  async recordInChat(
     principal: Principal,
     chat: ChatRef,
-    { decision, reply }: { readonly decision: DecisionResponse; readonly reply: ShownReply },
+    given: { readonly decision: DecisionResponse; readonly means: DecisionMeans },
   ): Promise<Approval | undefined> {
     const backend = await this.#options.backend.get()
-    const { result } = await this.#record(backend, principal, { decision, chat, reply })
+    const { result } = await this.#record(backend, principal, { ...given, chat })
     return isRefusal(result) ? undefined : result
   }
 
@@ -367,8 +366,8 @@ interface GivenDecision extends UsedLink {
   readonly resumes?: Resumption
   /** Set if the server answers the question. */
   readonly byServer?: true
-  /** The message that decides. */
-  readonly reply?: ShownReply
+  /** How the person decides, if not in a form. */
+  readonly means?: DecisionMeans
 }
 
 /** The link with which its holder decides. */
@@ -380,7 +379,7 @@ interface UsedLink {
 
 /** Converts a decision to the form that the ledger records. A denial has neither edited arguments nor a payload. */
 function toDecision(
-  { decision: sent, byServer, linkId, browser, reply }: GivenDecision,
+  { decision: sent, byServer, linkId, browser, means }: GivenDecision,
   by: Decider,
 ): Decision {
   const { approved, reason, editedArgs, payload } = sent
@@ -392,7 +391,7 @@ function toDecision(
     ...(payload !== undefined && approved && { payload }),
     ...(byServer && { byServer }),
     ...withoutUndefined({ linkId, browser }),
-    ...(reply && { reply }),
+    ...(means && { means }),
   }
 }
 

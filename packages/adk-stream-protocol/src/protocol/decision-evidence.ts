@@ -1,0 +1,20 @@
+import { isObjectOf, isOneOf, isString, optional } from './guards.ts'
+
+/** The words of a person that decided an approval, and how they said it. */
+export interface DecidingWords {
+  readonly words: string
+  readonly channel: 'typed' | 'spoken'
+}
+
+/** How a decision was made. */
+export interface DecisionEvidence {
+  /** The message that decided, if the person typed or said it instead of using the form. */
+  readonly reply?: DecidingWords
+}
+
+/** A guard for each field. */
+export const EVIDENCE_GUARDS = {
+  reply: optional(
+    isObjectOf<DecidingWords>({ words: isString, channel: isOneOf('typed', 'spoken') }),
+  ),
+}
