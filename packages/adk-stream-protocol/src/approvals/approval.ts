@@ -1,5 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { QuestionTerms } from '../protocol/question-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
@@ -222,8 +220,8 @@ export type Refusal =
   | { readonly refused: 'not-approved' }
   /** The call differs from the one that people saw. */
   | { readonly refused: 'mismatch' }
-  /** The link does not exist, was used, or has expired. */
-  | { readonly refused: 'link-invalid' }
+  /** The approval cannot be decided in this way, or no longer. `message` says why. */
+  | { readonly refused: 'invalid-means'; readonly message: string }
   | { readonly refused: 'too-many-pending' }
   /** The deadline has not passed. Only the sweep of the ledger gets this. */
   | { readonly refused: 'not-due' }
@@ -280,33 +278,3 @@ export function readAnnotations(given: Readonly<Record<string, unknown>>): ToolA
 
 /** The claims about a tool whose server claims nothing. */
 export const NO_CLAIMS: ToolClaims = { annotations: readAnnotations({}) }
-
-/** Returns the hash of a secret of a link, as the ledger stores it. */
-export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url')
-}
-
-/** Returns the link whose token is `secret`, or whose browser has `secret` as its key. */
-export function findBySecret(
-  { links = [] }: Pick<Approval, 'links'>,
-  secret: string,
-  kind: 'token' | 'key',
-): ApprovalLink | undefined {
-  const hash = Buffer.from(hashSecret(secret))
-  return links.find(({ tokenHash, keyHash }) => {
-    const known = kind === 'key' ? keyHash : tokenHash
-    return known !== undefined && timingSafeEqual(Buffer.from(known), hash)
-  })
-}
-
-/** Returns the link that a decision uses, `invalid` if it can no longer be used, or undefined if the decision uses none. */
-export function findLink(
-  { links = [] }: Approval,
-  { linkId, by }: { readonly linkId?: string; readonly by: { readonly id: string } },
-  now: number,
-): ApprovalLink | 'invalid' | undefined {
-  if (linkId === undefined) return undefined
-  const link = links.find(({ id }) => id === linkId)
-  const isUsable = link?.keyHash !== undefined && link.expiresAt > now && link.as.id === by.id
-  return isUsable ? link : 'invalid'
-}

@@ -27,7 +27,7 @@ interface UsedLink {
 }
 
 /** The decision of one person. */
-interface DecisionEvent extends DecisionEvidence {
+export interface DecisionEvent extends DecisionEvidence {
   readonly by: string
   /** The link with which the person was identified. Absent for a person with credentials. */
   readonly via?: UsedLink

@@ -21,9 +21,9 @@ import { digestCall, plainJson, recordable, type Call } from './digest.ts'
 import {
   nextApproval,
   type ApprovalCommand,
-  type AsideCommand,
   type Decision,
   type Failure,
+  type NextNote,
 } from './next-approval.ts'
 
 export interface LedgerOptions {
@@ -171,9 +171,9 @@ export class Ledger {
     return this.#lease.busy
   }
 
-  /** Records what happens to an approval beside its decisions: a link, or a decision that was refused in the chat. */
-  async note(id: string, command: AsideCommand): Promise<Approval | Refusal> {
-    return this.#writer.step(id, command)
+  /** Records what happens to an approval beside its decisions, such as a decision that was refused in the chat. */
+  async note(id: string, next: NextNote): Promise<Approval | Refusal> {
+    return this.#writer.step(id, { type: 'note', next })
   }
 
   /** Withdraws a vote while other people still have to decide. */

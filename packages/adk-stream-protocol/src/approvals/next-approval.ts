@@ -1,15 +1,7 @@
-import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
-import type {
-  Approval,
-  MovedFields,
-  ApprovalLink,
-  ApprovalState,
-  ApprovalTerms,
-  Vote,
-} from './approval.ts'
-import { findBySecret, findLink, isRefusal, type Refusal } from './approval.ts'
-import type { AuditEntry, AuditEvent } from './audit-entry.ts'
+import type { Approval, MovedFields, ApprovalState, ApprovalTerms, Vote } from './approval.ts'
+import { isRefusal, type Refusal } from './approval.ts'
+import type { AuditEntry, AuditEvent, DecisionEvent } from './audit-entry.ts'
 import type { Decider, Voter } from './deciders.ts'
 import {
   currentStep,
@@ -34,47 +26,25 @@ export interface Decision {
   readonly preview?: ShownPreview
   /** Whether the server answers. It sets this when it has what the question asks for. */
   readonly byServer?: true
-  /** The id of the link with which the person is identified. The decision uses it up. */
-  readonly linkId?: string
-  /** The principal of the browser that decides by a link, if it has credentials. */
-  readonly browser?: string
   /** How the person decides, if not in a form. */
   readonly means?: DecisionMeans
 }
 
 /**
- * A way to decide besides a form, such as a message in the chat. Returns what it adds to the records of the decision, or why this approval
- * cannot be decided in this way. Has no effects: the ledger calls it again if another transition came first.
+ * A way to decide besides a form and credentials of one's own, such as a message in the chat. Returns what it adds to the decision, or why
+ * this approval cannot be decided in this way. Has no effects: the ledger calls it again if another transition came first.
  */
 export type DecisionMeans = (
   approval: Approval,
   decision: Decision,
   now: number,
-) => DecisionEvidence | Refusal
+) => UsedMeans | Refusal
 
-/** How many links of one approval may be open at the same time. An older one is dropped. */
-const MAX_LINKS = 4
-
-/** How often a link can be opened. Each time is an entry of the audit record. */
-const MAX_OPENINGS = 10
-
-/** No more links are created after so many transitions of an approval. */
-const MAX_VERSION = 100
-
-/** Creates a link. `by` is the principal who asks for it. */
-interface CreateLink {
-  readonly by: Decider
-  readonly link: Pick<ApprovalLink, 'id' | 'tokenHash' | 'as' | 'by'>
-  /** How long the link is valid, in ms, at most until the deadline of the approval. */
-  readonly expiresMs: number
-}
-
-/** Opens a link: gives it a key that only this browser has. A browser that opened it before can no longer decide. */
-interface OpenLink {
-  readonly token: string
-  readonly keyHash: string
-  /** The principal of the browser that opens it, if it has credentials. */
-  readonly browser?: string
+interface UsedMeans extends Pick<DecisionEvent, 'reply' | 'via'> {
+  /** For whom the decision counts, besides the person who decides. */
+  readonly voter?: Omit<Voter, 'principalId'>
+  /** What else changes in the approval. */
+  readonly change?: Partial<Omit<MovedFields, 'votes' | 'state' | 'version'>>
 }
 
 /** A decision in a chat that was refused, with the code of its error. */
@@ -83,14 +53,11 @@ interface RefusedDecision {
   readonly code: string
 }
 
-/** A command that changes neither the state of an approval nor its votes. */
-export type AsideCommand =
-  | ({ readonly type: 'create-link' } & CreateLink)
-  | ({ readonly type: 'open-link' } & OpenLink)
-  | ({ readonly type: 'refuse-decision' } & RefusedDecision)
+/** A change of an approval beside its state and its votes, or why it is refused. The ledger calls it again if another transition came first. */
+export type NextNote = (approval: Approval, now: number) => Transition | Refusal
 
 export type ApprovalCommand =
-  | AsideCommand
+  | { readonly type: 'note'; readonly next: NextNote }
   | ({ readonly type: 'decide' } & Decision)
   | { readonly type: 'withdraw'; readonly by: Decider }
   | { readonly type: 'expire' }
@@ -163,12 +130,8 @@ function advance(approval: Approval, command: ApprovalCommand, now: number): Tra
   switch (command.type) {
     case 'decide':
       return decide(approval, command, now)
-    case 'create-link':
-      return createLink(approval, command, now)
-    case 'open-link':
-      return openLink(approval, command, now)
-    case 'refuse-decision':
-      return refuseInChat(approval, command, now)
+    case 'note':
+      return command.next(approval, now)
     case 'withdraw':
       return withdraw(approval, command.by, now)
     case 'expire':
@@ -215,50 +178,32 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   const step = currentStep(approval)
   // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
-  const identified = identify(approval, decision, now)
-  if (isRefusal(identified)) return identified
-  const { voter, link } = identified
-  // The link is used up in the same transition, so it cannot decide twice.
-  const rest = link && { links: (approval.links ?? []).filter(({ id }) => id !== link.id) }
-  const via = link && { via: { linkId: link.id, createdBy: link.by } }
-  const words = decision.means?.(approval, decision, now) ?? {}
-  if (isRefusal(words)) return words
-  const why = { ...via, ...words, ...(reason !== undefined && { reason }) }
+  const used = decision.means?.(approval, decision, now) ?? {}
+  if (isRefusal(used)) return used
+  const { reply, via, change: rest } = used
+  const voter = { principalId: by.id, ...used.voter }
+  // A denial counts for nobody: whoever may decide can stop the call.
+  if (approved && isCounted(approval, voter)) return { refused: 'already-counted' }
+  const words = reply && { reply }
+  const why = { ...(via && { via }), ...words, ...(reason !== undefined && { reason }) }
   const given = reason === undefined ? {} : { reason }
   const seen = preview === undefined ? {} : { preview }
   const before = approval.deadline
   if (!approved) {
     const state = { name: 'denied', at: now, by: by.id, ...given, ...words } as const
     const event = { type: 'denied', by: by.id, step, ...why } as const
-    return { ...transition(approval, { state, ...rest }, { at: now, event }), before }
+    return { ...createTransition(approval, { state, ...rest }, { at: now, event }), before }
   }
   const vote = { ...voter, step, at: now, ...words }
   const votes: readonly Vote[] = [...approval.votes, vote]
   if (currentStep({ ...approval, votes }) !== undefined) {
     const event = { type: 'voted', by: by.id, step, ...why, ...seen } as const
-    return { ...transition(approval, { votes, ...rest }, { at: now, event }), before }
+    return { ...createTransition(approval, { votes, ...rest }, { at: now, event }), before }
   }
   const edit = changesOf(decision)
   const state = { name: 'approved', at: now, ...given, ...edit } as const
   const event = { type: 'approved', by: by.id, step, ...why, ...edit, ...seen } as const
-  return { ...transition(approval, { state, votes, ...rest }, { at: now, event }), before }
-}
-
-/** Returns the people for whom a decision counts, and the link with which it is made, if it may be made by them. */
-function identify(
-  approval: Approval,
-  decision: Decision,
-  now: number,
-): { readonly voter: Voter; readonly link: ApprovalLink | undefined } | Refusal {
-  const { by, approved } = decision
-  const link = findLink(approval, decision, now)
-  if (link === 'invalid') return { refused: 'link-invalid' }
-  const browser = decision.browser ?? link?.browser
-  if (link && isInvolved(approval, link, browser)) return { refused: 'not-allowed' }
-  const voter = { principalId: by.id, ...(link && toLinkVoter(link, browser)) }
-  // A denial counts for nobody: whoever may decide can stop the call.
-  if (approved && isCounted(approval, voter)) return { refused: 'already-counted' }
-  return { voter, link }
+  return { ...createTransition(approval, { state, votes, ...rest }, { at: now, event }), before }
 }
 
 function refuseDecision(approval: Approval, decision: Decision, now: number): Refusal | undefined {
@@ -289,18 +234,14 @@ function refuseApproved(
 }
 
 /** Records that a decision in the chat was refused. Only the first one changes anything. */
-function refuseInChat(
-  approval: Approval,
-  { by, code }: RefusedDecision,
-  now: number,
-): Transition | Refusal {
-  const { state, refusedInChat, deadline } = approval
-  if (!maySee(approval, by)) return { refused: 'unknown-approval' }
-  if (state.name !== 'requested' || refusedInChat) return refuseState(state)
-  const event = { type: 'decision-refused', by: by.id, code } as const
-  return {
-    ...transition(approval, { refusedInChat: true }, { at: now, event }),
-    before: deadline,
+export function refuseInChat({ by, code }: RefusedDecision): NextNote {
+  return (approval, now) => {
+    const { state, refusedInChat, deadline } = approval
+    if (!maySee(approval, by)) return { refused: 'unknown-approval' }
+    if (state.name !== 'requested' || refusedInChat) return refuseState(state)
+    const event = { type: 'decision-refused', by: by.id, code } as const
+    const change = { refusedInChat: true } as const
+    return { ...createTransition(approval, change, { at: now, event }), before: deadline }
   }
 }
 
@@ -316,83 +257,7 @@ function withdraw(approval: Approval, by: Decider, now: number): Transition | Re
   const kept = votes.filter((other) => other !== vote && other.step <= step)
   const dropped = votes.flatMap((other) => (other.step > step ? [other.principalId] : []))
   const event = { type: 'withdrawn', by: by.id, step, dropped } as const
-  return { ...transition(approval, { votes: kept }, { at: now, event }), before: deadline }
-}
-
-/**
- * Records a new link. Its holder must be a person who may decide the current step: somebody else than the owner of the chat, the
- * creator and those who have voted, unless the creator may decide and passes on their own right.
- */
-function createLink(
-  approval: Approval,
-  { by, link, expiresMs }: CreateLink,
-  now: number,
-): Transition | Refusal {
-  const { state, deadline, chat, links = [], version, terms } = approval
-  if (!maySee(approval, by)) return { refused: 'unknown-approval' }
-  if (state.name !== 'requested') return refuseState(state)
-  if (now >= deadline) return { refused: 'expired' }
-  const isOwnRight = link.as.id === by.id && isAsked(approval, by)
-  const isOther = link.as.id !== by.id && link.as.id !== chat.principalId
-  if (!(isOwnRight || isOther) || !isAsked(approval, link.as) || hasVoted(approval, link.as))
-    return { refused: 'not-allowed' }
-  // Each link is an entry of the audit record.
-  if (version >= MAX_VERSION) return { refused: 'not-allowed' }
-  const kept = links.filter(({ expiresAt }) => expiresAt > now).slice(1 - MAX_LINKS)
-  const { id: linkId, as } = link
-  const expiresAt = Math.min(deadline, now + expiresMs)
-  const sharesRight = terms.chain.some((step) => isEligible(step, by) && isEligible(step, as))
-  const created = { ...link, ...(sharesRight && { sharesRight }), expiresAt }
-  if (isCounted(approval, { principalId: as.id, ...toLinkVoter(created) }))
-    return { refused: 'already-counted' }
-  const event = { type: 'link-created', by: by.id, linkId, as, expiresAt } as const
-  const change = { links: [...kept, created] }
-  return { ...transition(approval, change, { at: now, event }), before: deadline }
-}
-
-/** Returns the people for whom a vote by a link counts, besides its holder. */
-function toLinkVoter(
-  { by, sharesRight }: ApprovalLink,
-  browser?: string,
-): Omit<Voter, 'principalId'> {
-  return {
-    linkBy: by,
-    ...(sharesRight && { sharesRight }),
-    ...(browser !== undefined && { browser }),
-  }
-}
-
-/** Whether the principal of a browser takes part in an approval already, so that another person must use a link. */
-function isInvolved(
-  { chat, votes }: Approval,
-  { by, as }: ApprovalLink,
-  browser: string | undefined,
-): boolean {
-  if (browser === undefined || browser === as.id) return false
-  return [chat.principalId, by, ...votes.map(({ principalId }) => principalId)].includes(browser)
-}
-
-/** Opens a link, also if it was opened before. */
-function openLink(
-  approval: Approval,
-  { token, keyHash, browser }: OpenLink,
-  now: number,
-): Transition | Refusal {
-  const { state, links = [] } = approval
-  const link = findBySecret(approval, token, 'token')
-  if (!link || link.expiresAt <= now || state.name !== 'requested')
-    return { refused: 'link-invalid' }
-  const { browser: _before, openings = 0, ...rest } = link
-  if (openings >= MAX_OPENINGS) return { refused: 'link-invalid' }
-  if (isInvolved(approval, link, browser)) return { refused: 'not-allowed' }
-  const voter = { principalId: link.as.id, ...toLinkVoter(link, browser) }
-  if (isCounted(approval, voter)) return { refused: 'already-counted' }
-  const known = browser === undefined ? {} : { browser }
-  const opened = { ...rest, keyHash, openings: openings + 1, ...known }
-  const event = { type: 'link-opened', linkId: link.id, ...known } as const
-  const change = { links: links.map((each) => (each === link ? opened : each)) }
-  const before = Math.min(approval.deadline, link.expiresAt)
-  return { ...transition(approval, change, { at: now, event }), before }
+  return { ...createTransition(approval, { votes: kept }, { at: now, event }), before: deadline }
 }
 
 function expire(approval: Approval, now: number): Transition | Refusal {
@@ -400,7 +265,7 @@ function expire(approval: Approval, now: number): Transition | Refusal {
   if (approval.state.name !== 'requested') return refuseState(approval.state)
   if (now < approval.deadline) return { refused: 'not-due' }
   const state = { name: 'expired', at: now } as const
-  return transition(approval, { state }, { at: now, event: { type: 'expired' } })
+  return createTransition(approval, { state }, { at: now, event: { type: 'expired' } })
 }
 
 function cancel(approval: Approval, reason: string, now: number): Transition | Refusal {
@@ -408,7 +273,7 @@ function cancel(approval: Approval, reason: string, now: number): Transition | R
   if (state.name !== 'requested' && state.name !== 'approved') return refuseState(state)
   const cancelled = { name: 'cancelled', at: now, reason } as const
   const event = { type: 'cancelled', reason } as const
-  return transition(approval, { state: cancelled }, { at: now, event })
+  return createTransition(approval, { state: cancelled }, { at: now, event })
 }
 
 function claim(
@@ -430,7 +295,7 @@ function claim(
     args: argsToRun(approval),
     ...(payload !== undefined && { payload }),
   } as const
-  return transition(approval, { state: executing }, { at: now, event })
+  return createTransition(approval, { state: executing }, { at: now, event })
 }
 
 function finish(
@@ -449,14 +314,14 @@ function finish(
       const result = { output, ...(receipt && { receipt }) }
       const succeeded = { name: 'succeeded', at: now, ...result, ...edit } as const
       const event = { type: 'succeeded', ...result } as const
-      return transition(approval, { state: succeeded }, { at: now, event })
+      return createTransition(approval, { state: succeeded }, { at: now, event })
     }
     case 'fail': {
       const { error, output, receipt } = command
       const result = { error, ...(output !== undefined && { output }), ...(receipt && { receipt }) }
       const failed = { name: 'failed', at: now, ...result, ...edit } as const
       const event = { type: 'failed', ...result } as const
-      return transition(approval, { state: failed }, { at: now, event })
+      return createTransition(approval, { state: failed }, { at: now, event })
     }
     case 'lose': {
       const becomes = terms.idempotent ? 'approved' : 'unknown'
@@ -464,12 +329,13 @@ function finish(
       const lost = { name: becomes, at: now, ...edit } as const
       const { worker, leaseMs } = command
       const silent = leaseMs === undefined ? {} : { silent: { worker, leaseMs } }
-      return { ...transition(approval, { state: lost }, { at: now, event }), ...silent }
+      return { ...createTransition(approval, { state: lost }, { at: now, event }), ...silent }
     }
   }
 }
 
-function transition(
+/** Returns the transition that changes some fields of an approval, with its audit entry. */
+export function createTransition(
   approval: Approval,
   change: Partial<Omit<MovedFields, 'version'>>,
   { at, event }: { readonly at: number; readonly event: AuditEvent },
@@ -482,7 +348,8 @@ function transition(
   }
 }
 
-function refuseState(state: ApprovalState): Refusal {
+/** Returns why an approval in this state cannot be changed. */
+export function refuseState(state: ApprovalState): Refusal {
   if (state.name === 'expired' || state.name === 'cancelled') return { refused: state.name }
   return state.name === 'requested'
     ? { refused: 'not-approved' }

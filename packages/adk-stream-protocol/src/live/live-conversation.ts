@@ -27,10 +27,7 @@ import { LiveParts } from './live-parts.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 
 /** Receives the words of a person. They may decide an approval that `isInReach` accepts. */
-type OnWords = (
-  words: string,
-  isInReach: (approval: Approval) => boolean,
-) => Promise<unknown>
+type OnWords = (words: string, isInReach: (approval: Approval) => boolean) => Promise<unknown>
 
 /** How long `close` waits for running calls. */
 const ABANDON_AFTER_MS = 1_000

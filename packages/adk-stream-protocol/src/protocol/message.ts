@@ -92,41 +92,42 @@ export type StepState = 'pending' | 'running' | 'waiting' | 'done' | 'stopped'
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
   /** An approval: what people need to know to decide, and its outcome. The id of the part is the id of the approval. */
-  readonly approval: QuestionTerms & DecisionEvidence & {
-    readonly approvalId: string
-    readonly toolCallId: string
-    readonly state: ApprovalPhase
-    readonly hint?: string
-    readonly title?: string
-    readonly severity?: 'low' | 'medium' | 'high'
-    /** Whether a value could mislead the person who decides. The severity is then one level above the policy's. */
-    readonly misleading?: true
-    readonly icon?: string
-    readonly payload?: unknown
-    /** When the approval expires, in ms since 1970. */
-    readonly deadline?: number
-    /** How many people must approve. */
-    readonly approvers?: number
-    readonly reason?: string
-    /** The arguments that ran instead of the original ones. */
-    readonly editedArgs?: Readonly<Record<string, unknown>>
-    /** The approver's response to the `payload` of the tool. */
-    readonly approvedPayload?: unknown
-    /** Whether the policy gives a preview of the call. */
-    readonly hasPreview?: true
-    /** The preview at the time of the request. `GET /approvals/:id` has the current one. */
-    readonly preview?: ShownPreview
-    /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
-    readonly path?: readonly string[]
-    /** When the call ended, or was denied, in ms since 1970. */
-    readonly at?: number
-    /** Who approved or denied: the owner of the chat (`own`), and the ids of other principals. */
-    readonly by?: { readonly own: boolean; readonly others: readonly string[] }
-    /** Whether an approved call succeeded. A call fails if its tool throws or if its result reports a failure. */
-    readonly outcome?: 'succeeded' | 'failed'
-    /** What the call did, as the policy describes it. */
-    readonly receipt?: Preview
-  }
+  readonly approval: QuestionTerms &
+    DecisionEvidence & {
+      readonly approvalId: string
+      readonly toolCallId: string
+      readonly state: ApprovalPhase
+      readonly hint?: string
+      readonly title?: string
+      readonly severity?: 'low' | 'medium' | 'high'
+      /** Whether a value could mislead the person who decides. The severity is then one level above the policy's. */
+      readonly misleading?: true
+      readonly icon?: string
+      readonly payload?: unknown
+      /** When the approval expires, in ms since 1970. */
+      readonly deadline?: number
+      /** How many people must approve. */
+      readonly approvers?: number
+      readonly reason?: string
+      /** The arguments that ran instead of the original ones. */
+      readonly editedArgs?: Readonly<Record<string, unknown>>
+      /** The approver's response to the `payload` of the tool. */
+      readonly approvedPayload?: unknown
+      /** Whether the policy gives a preview of the call. */
+      readonly hasPreview?: true
+      /** The preview at the time of the request. `GET /approvals/:id` has the current one. */
+      readonly preview?: ShownPreview
+      /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
+      readonly path?: readonly string[]
+      /** When the call ended, or was denied, in ms since 1970. */
+      readonly at?: number
+      /** Who approved or denied: the owner of the chat (`own`), and the ids of other principals. */
+      readonly by?: { readonly own: boolean; readonly others: readonly string[] }
+      /** Whether an approved call succeeded. A call fails if its tool throws or if its result reports a failure. */
+      readonly outcome?: 'succeeded' | 'failed'
+      /** What the call did, as the policy describes it. */
+      readonly receipt?: Preview
+    }
   /** The approval that the user message decided. The agent continues in the message with the call. */
   readonly decision: {
     readonly approvalId: string

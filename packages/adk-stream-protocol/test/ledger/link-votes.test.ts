@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 
 import type { Approval } from '../../src/approvals/approval.ts'
-import { hashSecret, isRefusal } from '../../src/approvals/approval.ts'
+import { isRefusal } from '../../src/approvals/approval.ts'
 import { digestCall } from '../../src/approvals/digest.ts'
 import type { ApprovalCommand } from '../../src/approvals/next-approval.ts'
 import { nextApproval } from '../../src/approvals/next-approval.ts'
+import { byLink, createLink, hashSecret, openLink } from '../../src/modules/links/next-link.ts'
 
 const CALL = {
   chat: { appName: 'app', principalId: 'owner', chatId: 'chat-1' },
@@ -58,17 +59,20 @@ function peopleOf({ by, link }: Act): string[] {
 }
 
 /** A sequence of commands that approves, in which each command depends on the one before. */
-function toCommands({ by, link }: Act, key: string): ApprovalCommand[] {
-  const lead = { id: by, roles: ['lead'] }
+function toCommands(
+  { by, link }: Act,
+  key: string,
+  lead = { id: by, roles: ['lead'] },
+): ApprovalCommand[] {
   if (!link) return [{ type: 'decide', by: lead, approved: true }]
   const as = { id: link.as ?? `link-${key}`, roles: ['lead'] }
   const token = `token-${key}`
   const created = { id: key, tokenHash: hashSecret(token), as, by }
   const browser = link.browser === undefined ? {} : { browser: link.browser }
   return [
-    { type: 'create-link', by: lead, link: created, expiresMs: 500 },
-    { type: 'open-link', token, keyHash: hashSecret(key), ...browser },
-    { type: 'decide', by: as, approved: true, linkId: key, ...browser },
+    { type: 'note', next: createLink({ by: lead, link: created, expiresMs: 500 }) },
+    { type: 'note', next: openLink({ token, keyHash: hashSecret(key), ...browser }) },
+    { type: 'decide', by: as, approved: true, means: byLink(key, link.browser) },
   ]
 }
 
@@ -81,12 +85,8 @@ function run(start: Approval, commands: readonly ApprovalCommand[]): Approval {
 
 function openAgain(index: number, browser?: string): ApprovalCommand {
   const keyHash = hashSecret(`key-${index}`)
-  return {
-    type: 'open-link',
-    token: 'token-one',
-    keyHash,
-    ...(browser !== undefined && { browser }),
-  }
+  const known = browser === undefined ? {} : { browser }
+  return { type: 'note', next: openLink({ token: 'token-one', keyHash, ...known }) }
 }
 
 const CHAINS = {
@@ -152,10 +152,7 @@ test('[AP1041] the requester of a chain may ask for the step that they cannot de
     { count: 2, principals: [], roles: ['lead'] },
   ]
   const voted = run(request(chain), [{ type: 'decide', by: owner, approved: true }])
-  const link = (key: string) =>
-    toCommands({ name: '', by: 'owner', link: {} }, key).map((command) =>
-      command.type === 'create-link' ? { ...command, by: owner } : command,
-    )
+  const link = (key: string) => toCommands({ name: '', by: 'owner', link: {} }, key, owner)
   expect(run(voted, [...link('one'), ...link('two')]).votes).toHaveLength(2)
 })
 
@@ -171,7 +168,7 @@ test('[AP1042] a link can be opened ten times, and only the browser that opened 
   expect(last.links).toMatchObject([{ keyHash: hashSecret('key-9'), openings: 10 }])
   // The vote belongs to the last browser only.
   expect(last.links?.[0]).not.toHaveProperty('browser')
-  expect(nextApproval(last, openAgain(10), 10)).toEqual({ refused: 'link-invalid' })
+  expect(nextApproval(last, openAgain(10), 10)).toMatchObject({ refused: 'invalid-means' })
   const [vote] = run(last, [decide]).votes
   expect(vote).toMatchObject({ linkBy: 'ann' })
   expect(vote).not.toHaveProperty('browser')

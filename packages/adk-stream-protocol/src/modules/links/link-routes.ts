@@ -3,13 +3,13 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 
 import type { Approval, ApprovalLink } from '../../approvals/approval.ts'
-import { findBySecret, hashSecret, isRefusal, type Refusal } from '../../approvals/approval.ts'
+import { isRefusal, type Refusal } from '../../approvals/approval.ts'
 import { currentStep } from '../../approvals/deciders.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../../server/auth/authenticate.ts'
-import { BAD_LINK, toDecider, toError } from '../../server/chats/decisions/decision-results.ts'
+import { toDecider, toError } from '../../server/chats/decisions/decision-results.ts'
 import type { Reply } from '../../server/http/exchange.ts'
 import { checkInput, readJson, reply } from '../../server/http/exchange.ts'
 import type {
@@ -18,6 +18,7 @@ import type {
   Route,
 } from '../../server/http/http-router.ts'
 import type { Core } from '../module.ts'
+import { BAD_LINK, byLink, createLink, findBySecret, hashSecret, openLink } from './next-link.ts'
 import { listPeople, viewApproval } from '../../server/routes/approval-routes.ts'
 
 /**
@@ -82,7 +83,7 @@ export function approvalLinkRoutes(core: Core, links: ApprovalLinkOptions): read
       as: { id: holder.principalId ?? `link-${linkId}`, roles: holder.roles ?? [] },
       by: principal.id,
     }
-    const created = await ledger.note(id, { type: 'create-link', by, link, expiresMs })
+    const created = await ledger.note(id, createLink({ by, link, expiresMs }))
     if (isRefusal(created)) throw toError(created)
     const { expiresAt } = findBySecret(created, token, 'token') ?? {}
     return reply(201, { approvalId: id, token, expiresAt })
@@ -92,12 +93,8 @@ export function approvalLinkRoutes(core: Core, links: ApprovalLinkOptions): read
     const { token } = checkInput(OpenBody, await readJson(exchange, limits))
     const { ledger } = await backend.get()
     const key = createSecret()
-    const opened = await ledger.note(id, {
-      type: 'open-link',
-      token,
-      keyHash: hashSecret(key),
-      ...(principal && { browser: principal.id }),
-    })
+    const browser = principal && { browser: principal.id }
+    const opened = await ledger.note(id, openLink({ token, keyHash: hashSecret(key), ...browser }))
     if (isRefusal(opened)) throw toLinkError(opened)
     return reply(200, { key, ...(await viewByLink(core, opened, key)) })
   }
@@ -113,10 +110,8 @@ export function approvalLinkRoutes(core: Core, links: ApprovalLinkOptions): read
     const { key, approved, reason, preview } = body
     const { link } = await findByLink(core, id, key)
     const decision = { approvalId: id, approved, ...withoutUndefined({ reason, preview }) }
-    const decided = await decisions.decideById(link.as, decision, {
-      linkId: link.id,
-      browser: principal?.id,
-    })
+    const means = byLink(link.id, principal?.id)
+    const decided = await decisions.decideById(link.as, decision, means)
     return reply(200, { approval: { id, state: decided.state.name } })
   }
 

@@ -18,7 +18,10 @@ interface Reply {
 }
 
 /** Lets a short reply of a person decide the only open question of a chat, if the policy accepts replies. */
-export function createReplyDecision(core: DecisionCore, { reply, approved }: Reply): MessageDecision {
+export function createReplyDecision(
+  core: DecisionCore,
+  { reply, approved }: Reply,
+): MessageDecision {
   return {
     // AP1120: otherwise the words would go to the model.
     check: async (principal, chat, { openApprovals = [] }) => {
@@ -58,11 +61,7 @@ function byReply(reply: DecidingWords): DecisionMeans {
 }
 
 /** Whether a reply of this principal in the chat may decide an approval, which was shown with this preview. */
-function mayReply(
-  approval: Approval,
-  by: Decider,
-  preview?: Pick<Preview, 'headline'>,
-): boolean {
+function mayReply(approval: Approval, by: Decider, preview?: Pick<Preview, 'headline'>): boolean {
   const { chat, terms } = approval
   const { severity, misleading = false } = assessRisk(approval, preview)
   const isOwner = chat.principalId === by.id

@@ -189,9 +189,7 @@ class ClientRequests {
     const { chats, live } = this.#options
     const { principal, checkPrincipal } = this.#connection
     const decides =
-      request.type === 'responses' ||
-      request.earlier.length > 0 ||
-      chats.mayDecide(request.message)
+      request.type === 'responses' || request.earlier.length > 0 || chats.mayDecide(request.message)
     if (!decides) return chats.send(principal, request, { live })
     // WS16: a request with decisions is authenticated again.
     return this.decisionQueue.next(async (onDecided) => {

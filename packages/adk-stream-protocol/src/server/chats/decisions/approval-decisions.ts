@@ -5,7 +5,7 @@ import { isRefusal } from '../../../approvals/approval.ts'
 import type { Decider } from '../../../approvals/deciders.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision, DecisionMeans } from '../../../approvals/next-approval.ts'
-import { isCompletedBy } from '../../../approvals/next-approval.ts'
+import { isCompletedBy, refuseInChat } from '../../../approvals/next-approval.ts'
 import { cancelIfOutdated } from '../../../calls/outdated-calls.ts'
 import type { NamedApproval } from '../../../protocol/tool-results.ts'
 import { createAwaitingApprovalError, readToolResult } from '../../../protocol/tool-results.ts'
@@ -15,7 +15,6 @@ import type {
   OutputResponse,
   Responses,
 } from '../../../protocol/read-responses.ts'
-import { withoutUndefined } from '../../../shared/collections.ts'
 import { isSameChat, type AppChatRef, type ChatRef } from '../../../shared/chat-ref.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
@@ -211,11 +210,11 @@ export class ApprovalDecisions {
   async decideById(
     principal: Principal,
     decision: DecisionResponse,
-    link?: UsedLink,
+    means?: DecisionMeans,
   ): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const resumes = 'background'
-    const recorded = await this.#record(backend, principal, { decision, resumes, ...link })
+    const given = { decision, resumes: 'background', ...(means && { means }) } as const
+    const recorded = await this.#record(backend, principal, given)
     const { result } = recorded
     if (isRefusal(result)) {
       if (result.refused === 'already-decided')
@@ -359,29 +358,19 @@ export interface Continuation {
 type Resumption = 'read' | 'background' | undefined
 
 /** A decision as it arrives. */
-interface GivenDecision extends UsedLink {
+interface GivenDecision {
   readonly decision: DecisionResponse
   /** The chat in which it was made. Undefined if it comes from outside, such as an inbox. */
   readonly chat?: ChatRef
   readonly resumes?: Resumption
   /** Set if the server answers the question. */
   readonly byServer?: true
-  /** How the person decides, if not in a form. */
+  /** How the person decides, if not in a form and with credentials of their own. */
   readonly means?: DecisionMeans
 }
 
-/** The link with which its holder decides. */
-interface UsedLink {
-  readonly linkId?: string
-  /** The principal of the holder's browser, if it has credentials. */
-  readonly browser?: string | undefined
-}
-
 /** Converts a decision to the form that the ledger records. A denial has neither edited arguments nor a payload. */
-function toDecision(
-  { decision: sent, byServer, linkId, browser, means }: GivenDecision,
-  by: Decider,
-): Decision {
+function toDecision({ decision: sent, byServer, means }: GivenDecision, by: Decider): Decision {
   const { approved, reason, editedArgs, payload } = sent
   return {
     by,
@@ -390,7 +379,6 @@ function toDecision(
     ...(editedArgs !== undefined && approved && { editedArgs }),
     ...(payload !== undefined && approved && { payload }),
     ...(byServer && { byServer }),
-    ...withoutUndefined({ linkId, browser }),
     ...(means && { means }),
   }
 }
@@ -438,7 +426,7 @@ async function noteRefused(
   if (approval?.state.name !== 'requested' || approval.refusedInChat) return
   // A decision that a client keeps has no answer to a question, and is refused again.
   if (!kinds.isAnswerResult(approval))
-    await ledger.note(approval.id, { type: 'refuse-decision', by, code: error.code })
+    await ledger.note(approval.id, refuseInChat({ by, code: error.code }))
 }
 
 /** Returns the approval that a decision is about, if the person may see it and it belongs to the chat of the decision. */

@@ -94,14 +94,10 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'answered-by-server': 'sign-in-needed',
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
-  'link-invalid': 'unknown-approval',
+  'invalid-means': 'unknown-approval',
   'too-many-pending': 'approval-cancelled',
   'not-due': 'approval-decided',
 }
-
-/** One message for every reason, so that it does not reveal which links exist. */
-export const BAD_LINK =
-  'This link was used, was opened in another browser, has expired, or is not valid. Open it again, or ask the person who sent it for a new one.'
 
 const COUNTS_ALREADY =
   'A person can approve a call once. A vote by a link also counts for the person who created the link and for the browser that opened it. Another person must approve.'
@@ -109,7 +105,7 @@ const COUNTS_ALREADY =
 /** Returns the error for a client whose decision the ledger refused. */
 export function toError(refusal: Refusal): ProtocolError {
   const code = ERRORS[refusal.refused]
-  if (refusal.refused === 'link-invalid') return new ProtocolError(code, { message: BAD_LINK })
+  if ('message' in refusal) return new ProtocolError(code, { message: refusal.message })
   if (refusal.refused === 'already-counted')
     return new ProtocolError(code, { message: COUNTS_ALREADY })
   if (!('preview' in refusal)) return new ProtocolError(code)
