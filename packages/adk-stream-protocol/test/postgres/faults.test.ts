@@ -176,13 +176,18 @@ test('[ST235] an old instance works on a newer schema that supports it, and is r
   await pool.end()
 })
 
-test.each([true, false])(
-  '[ST29] a schema of an unreleased version is rejected, and the error says what to do, with `migrate: %s`',
-  async (mayMigrate) => {
+test.each([
+  [9, true],
+  [FIRST_VERSION - 1, false],
+])(
+  '[ST29] a schema of the unreleased version %i is rejected, and the error says what to do, with `migrate: %s`',
+  async (version, mayMigrate) => {
     await using database = await createDatabase()
     const options = { connectionString: database.url, migrate: mayMigrate }
     await (await openPostgresStore({ connectionString: database.url })).close()
-    await database.run('UPDATE adk_stream_protocol.schema_version SET version = 9, minimum = 9')
+    await database.run(
+      `UPDATE adk_stream_protocol.schema_version SET version = ${version}, minimum = ${version}`,
+    )
     const error: unknown = await openPostgresStore(options).catch((thrown: unknown) => thrown)
     expect(error).toEqual(refusal('older-schema'))
     expect(String(error)).toContain('Drop it (DROP SCHEMA "adk_stream_protocol" CASCADE), or')

@@ -8,6 +8,7 @@ import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { posixTest } from '../../../../test/support/posix-test.ts'
 import { Connection } from '../../src/store/sqlite/connection.ts'
 import { openDatabase } from '../../src/store/sqlite/open-database.ts'
+import { FIRST_VERSION } from '../../src/store/schema-version.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { canReadChangeTags } from '../../src/store/store.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
@@ -224,26 +225,29 @@ test('[ST29] a database with a newer schema is rejected', async () => {
   await expect(openSqliteStore({ path })).rejects.toEqual(refusal('newer-schema'))
 })
 
-test('[ST29] a database of an unreleased version is rejected and left unchanged, and the error says what to do', async () => {
-  await using folder = await temporaryDirectory()
-  const path = folder.file('s.db')
-  await (await openSqliteStore({ path })).close()
-  const other = new Database(path)
-  other.exec('UPDATE schema_version SET version = 14; DROP TABLE browser_calls')
-  other.close()
-  const error: unknown = await openSqliteStore({ path }).catch((thrown: unknown) => thrown)
-  expect(error).toEqual(refusal('older-schema'))
-  expect(String(error)).toContain(
-    `The database ${path} was created by an unreleased version of this library, and cannot be migrated. Delete the file, or continue to use the version that created it.`,
-  )
-  const kept = new Database(path)
-  const tables = kept.prepare("SELECT name FROM sqlite_schema WHERE name = 'browser_calls'").all()
-  expect([tables, kept.prepare('SELECT version FROM schema_version').all()]).toEqual([
-    [],
-    [{ version: 14 }],
-  ])
-  kept.close()
-})
+test.each([14, FIRST_VERSION - 1])(
+  '[ST29] a database of the unreleased version %i is rejected and left unchanged, and the error says what to do',
+  async (version) => {
+    await using folder = await temporaryDirectory()
+    const path = folder.file('s.db')
+    await (await openSqliteStore({ path })).close()
+    const other = new Database(path)
+    other.exec(`UPDATE schema_version SET version = ${version}; DROP TABLE browser_calls`)
+    other.close()
+    const error: unknown = await openSqliteStore({ path }).catch((thrown: unknown) => thrown)
+    expect(error).toEqual(refusal('older-schema'))
+    expect(String(error)).toContain(
+      `The database ${path} was created by an unreleased version of this library, and cannot be migrated. Delete the file, or continue to use the version that created it.`,
+    )
+    const kept = new Database(path)
+    const tables = kept.prepare("SELECT name FROM sqlite_schema WHERE name = 'browser_calls'").all()
+    expect([tables, kept.prepare('SELECT version FROM schema_version').all()]).toEqual([
+      [],
+      [{ version }],
+    ])
+    kept.close()
+  },
+)
 
 test('[ST31] after close, which may be called twice, every call fails with closed', async () => {
   await using folder = await temporaryDirectory()
