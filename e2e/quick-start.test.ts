@@ -4,10 +4,10 @@ import path from 'node:path'
 import { createServer } from 'vite'
 import { expect } from 'vitest'
 
-import { emulatePage } from '../test/docs/support/emulate-page.ts'
+import { readTemplate } from '../packages/create-adk-stream-protocol/src/templates.ts'
+import { emulateProject } from '../test/docs/support/emulate-project.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { writeFiles } from '../test/docs/support/examples.ts'
-import { readPages } from '../test/docs/support/pages.ts'
 import { runServer } from '../test/docs/support/run-server.ts'
 import { launchChromium } from './support/launch-chromium.ts'
 
@@ -15,10 +15,9 @@ import { launchChromium } from './support/launch-chromium.ts'
 longTest(
   '[DO4] the page of the quick start replies, requests approval, and pays after a click',
   async () => {
-    const page = readPages().find(({ path: file }) => file === 'docs/start/node.md')
-    const blocks = page?.blocks ?? []
-    const folder = writeFiles('start-in-browser', blocks)
-    await using emulator = await emulatePage(blocks)
+    const files = readTemplate('node', 'chat')
+    const folder = writeFiles('start-in-browser', files)
+    await using emulator = await emulateProject(files)
     await using server = await runServer(folder, emulator.baseUrl)
     const vite = await createServer({
       root: folder,
@@ -36,9 +35,10 @@ longTest(
       await tab.keyboard.press('Enter')
       await tab.getByRole('button', { name: 'Approve' }).click()
       await tab.getByText('I sent $30 to Alice.').waitFor()
-      expect(await tab.locator('pre').allInnerTexts()).toEqual([
-        'tool-process_payment {"amount":30,"recipient":"Alice"} output-available',
-      ])
+      // The chat is loaded again with the page.
+      await tab.reload()
+      await tab.getByText('I sent $30 to Alice.').waitFor()
+      expect(await tab.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     } finally {
       await browser.close()
       await vite.close()

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 
+import create from '../packages/create-adk-stream-protocol/package.json' with { type: 'json' }
 import emulator from '../packages/gemini-emulator/package.json' with { type: 'json' }
 import library from '../packages/adk-stream-protocol/package.json' with { type: 'json' }
 import studio from '../packages/studio/package.json' with { type: 'json' }
@@ -21,7 +22,7 @@ const packed = mkdtempSync(path.join(tmpdir(), 'check-'))
 process.on('exit', () => rmSync(packed, { recursive: true }))
 
 /** The files that `npm pack` writes. A shell of Windows does not complete names. */
-const [LIBRARY, EMULATOR, STUDIO] = [library, emulator, studio].map(
+const [LIBRARY, EMULATOR, STUDIO, CREATE] = [library, emulator, studio, create].map(
   ({ name, version }) => `${name}-${version}.tgz`,
 )
 
@@ -57,10 +58,11 @@ const TASKS: readonly Task[] = [
     commands: [
       'tsc -b tsconfig.build.json --singleThreaded',
       'npm run --silent build -w packages/studio',
-      `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator ./packages/studio`,
+      `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator ./packages/studio ./packages/create-adk-stream-protocol`,
       `publint ${packed}/${LIBRARY} --strict`,
       `publint ${packed}/${EMULATOR} --strict`,
       `publint ${packed}/${STUDIO} --strict`,
+      `publint ${packed}/${CREATE} --strict`,
       ...(names.length > 0 ? attw : []),
     ],
   },

@@ -16,6 +16,8 @@ const RULE_FILES = [
   'packages/studio/RULES.md',
   'apps/demo/RULES.md',
 ]
+/** Also the tests of projects that are created from templates. */
+const NOT_OURS = new Set(['node_modules', 'dist', 'templates'])
 const TEST_FOLDERS = ['test', 'packages', 'apps', 'e2e'] as const
 
 /** Reads the ids at the beginning of each rule. A rule may have several. */
@@ -44,8 +46,7 @@ function findTests(folder: string): string[] {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const file = path.join(folder, entry.name)
-    if (entry.isDirectory())
-      return entry.name === 'node_modules' || entry.name === 'dist' ? [] : findTests(file)
+    if (entry.isDirectory()) return NOT_OURS.has(entry.name) ? [] : findTests(file)
     return /\.(?:test|contract)\.tsx?$/.test(entry.name) ? [file] : []
   })
 }

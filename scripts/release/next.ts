@@ -7,25 +7,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 
 import { launchChromium } from '../../e2e/support/launch-chromium.ts'
-import { emulatePage } from '../../test/docs/support/emulate-page.ts'
+import { readTemplate } from '../../packages/create-adk-stream-protocol/src/templates.ts'
+import { emulateProject } from '../../test/docs/support/emulate-project.ts'
 import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
-import type { Block } from '../../test/docs/support/pages.ts'
 import { blocksOf, commandsOf, findFreePort, Project, report } from './project.ts'
 
-const start = blocksOf('start/next')
 const recipe = blocksOf('recipes/next-server')
 
 await using project = await Project.open('next')
-await using emulator = await emulatePage(start)
+await using emulator = await emulateProject(readTemplate('next', 'chat'))
 const env = { GOOGLE_GEMINI_BASE_URL: emulator.baseUrl, GOOGLE_API_KEY: 'any' }
 const browser = await launchChromium()
 try {
-  await project.run(commandsOf(start, 0))
-  project.enter('chat')
-  project.write(start)
-  project.writeFile('next.config.ts', applyDiff(read('next.config.ts'), start))
-  // The generated page loads fonts from Google's servers, which a test machine may not reach.
-  project.writeFile('app/layout.tsx', withoutFonts(read('app/layout.tsx')))
+  await project.create('next', 'chat')
   const { version } = JSON.parse(read('node_modules/ai/package.json')) as { version: string }
   report(`Next.js ${nextVersion()}, AI SDK ${version}`)
 
@@ -135,20 +129,4 @@ function read(file: string): string {
 
 function nextVersion(): string {
   return (JSON.parse(read('node_modules/next/package.json')) as { version: string }).version
-}
-
-/** Adds the added lines of the page's diff after its context line. */
-function applyDiff(text: string, blocks: readonly Block[]): string {
-  const lines = blocks.find(({ language }) => language === 'diff')?.text.split('\n') ?? []
-  const [before = ''] = lines.filter((line) => line.startsWith(' ')).map((line) => line.slice(1))
-  const added = lines.filter((line) => line.startsWith('+')).map((line) => line.slice(1))
-  assert(before !== '' && text.includes(`${before}\n`), `next.config.ts has no line ${before}`)
-  return text.replace(`${before}\n`, `${[before, ...added].join('\n')}\n`)
-}
-
-function withoutFonts(layout: string): string {
-  return layout
-    .replace(/import \{[^}]*\} from "next\/font\/google";\n/, '')
-    .replaceAll(/const \w+ = Geist\w*\(\{[^}]*\}\);\n/g, '')
-    .replace(/className=\{`[^`]*`\}/, '')
 }

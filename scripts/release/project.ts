@@ -1,12 +1,13 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
+import manifest from '../../package.json' with { type: 'json' }
 import type { Block } from '../../test/docs/support/pages.ts'
 import { readPages } from '../../test/docs/support/pages.ts'
 import { packAll } from '../../test/pack/support/project.ts'
@@ -46,9 +47,12 @@ export class Project implements AsyncDisposable {
     this.folder = path.join(this.folder, folder)
   }
 
-  /** Writes the files that a page shows, with other ports. */
-  write(blocks: readonly Block[], ports: Readonly<Record<string, number>> = {}): void {
-    for (const { file, text } of blocks) {
+  /** Writes files with other ports. */
+  write(
+    files: readonly Pick<Block, 'file' | 'text'>[],
+    ports: Readonly<Record<string, number>> = {},
+  ): void {
+    for (const { file, text } of files) {
       if (file !== undefined) this.writeFile(file, replacePorts(text, ports))
     }
   }
@@ -70,6 +74,25 @@ export class Project implements AsyncDisposable {
     const [code] = (await once(child, 'exit')) as [number | null]
     if (code !== 0) throw new Error(`${commands} ended with ${code}:\n${output()}`)
     return output()
+  }
+
+  /** Creates a project as `npm create` does, with the packed packages and the versions of Vite that this repository uses, and enters it. */
+  async create(template: string, folder: string): Promise<void> {
+    await this.run(`npx create-adk-stream-protocol ${folder} --template ${template}`)
+    this.enter(folder)
+    const { dependencies, devDependencies } = JSON.parse(
+      readFileSync(path.join(this.folder, 'package.json'), 'utf8'),
+    ) as Record<string, Record<string, string>>
+    const packed = Object.entries(this.#tarballs).flatMap(([name, file]) =>
+      Object.entries({ dependencies, devDependencies })
+        .filter(([, section]) => section?.[name] !== undefined)
+        .map(([section]) => `${section}.${name}=file:${file}`),
+    )
+    // Not the newest Vite: its binaries are not in every registry yet.
+    const { rolldown, vite } = manifest.overrides
+    if (devDependencies?.['vite'] !== undefined)
+      packed.push(`overrides.rolldown=${rolldown}`, `devDependencies.vite=${vite}`)
+    await this.run(`npm pkg set ${packed.join(' ')}\nnpm install`)
   }
 
   /** Starts a command that runs until the project is disposed. */
@@ -132,7 +155,7 @@ export function commandsOf(blocks: readonly Block[], index: number): string {
 }
 
 /** Replaces the ports of a page, which other processes may use. */
-export function replacePorts(text: string, ports: Readonly<Record<string, number>>): string {
+function replacePorts(text: string, ports: Readonly<Record<string, number>>): string {
   return Object.entries(ports).reduce(
     (replaced, [port, free]) => replaced.replaceAll(port, String(free)),
     text,

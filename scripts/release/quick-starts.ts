@@ -1,45 +1,47 @@
-/** Follows the quick starts with packed packages, from an empty folder to a click in a browser: `npm run test:quick-starts`. */
+/** Creates a project from each template with the packed packages, tests it, and clicks in its page: `npm run test:quick-starts`. */
 import assert from 'node:assert/strict'
 
 import { launchChromium } from '../../e2e/support/launch-chromium.ts'
-import manifest from '../../package.json' with { type: 'json' }
-import { blocksOf, commandsOf, findFreePort, Project, replacePorts, report } from './project.ts'
+import { readTemplate, TEMPLATES } from '../../packages/create-adk-stream-protocol/src/templates.ts'
+import { blocksOf, commandsOf, findFreePort, Project, report } from './project.ts'
 
-// The versions that this repository uses.
-const { vite, rolldown } = manifest.overrides
 const browser = await launchChromium()
 try {
-  for (const name of ['node', 'hono', 'express']) await follow(name)
+  for (const template of Object.keys(TEMPLATES)) await follow(template)
 } finally {
   await browser.close()
 }
 
-async function follow(name: string): Promise<void> {
-  const blocks = blocksOf(`start/${name}`)
-  // Other processes may use the ports of the page.
-  const ports = { 8000: await findFreePort(), 8790: await findFreePort() }
-  await using project = await Project.open(name)
-  const [init = '', ...install] = commandsOf(blocks, 0).split(/(?=npm install)/)
-  await project.run(init)
-  // Not the newest Vite, which the page installs: its binaries are not in every registry yet.
-  await project.run(`npm pkg set overrides.rolldown=${rolldown}`)
-  await project.run(install.join('').replace(' vite ', ` vite@${vite} `))
-  project.write(blocks, ports)
-  const [emulator = '', server = '', page = ''] = replacePorts(commandsOf(blocks, 1), ports)
+async function follow(template: string): Promise<void> {
+  const [create = '', ...rest] = commandsOf(blocksOf(`start/${template}`), 0)
     .trim()
     .split('\n')
-  await project.start(emulator).prints(/http:/)
-  const bridge = project.start(server)
-  await bridge.prints(/Listening on/)
-  const [, url = ''] = await project.start(page).prints(/Local:\s+(http:\S+)/)
+  assert.match(create, /^npm create adk-stream-protocol@latest chat(?: -- --template \w+)?$/)
+  assert.deepEqual(rest, ['cd chat', 'npm install', 'npm run dev'])
+  await using project = await Project.open(template)
+  await project.create(template, 'chat')
+  // Other processes may use the ports of the project.
+  const port = await findFreePort()
+  const files = readTemplate(template, 'chat')
+  project.write(
+    files.filter(({ file }) => file === 'server.ts' || file === 'vite.config.ts'),
+    { 8000: port },
+  )
+  for (const script of ['typecheck', 'check', 'test', 'build'])
+    await project.run(`npm run ${script}`)
+  report(`${template}: types, check, test and build pass`)
+  const own = template === 'next' ? `-- -p ${await findFreePort()}` : ''
+  const server = project.start(`npm run dev ${own}`, { GOOGLE_API_KEY: '' })
+  const [, url = ''] = await server.prints(/Local:\s+(http:\S+)/)
   const tab = await browser.newPage()
-  tab.setDefaultTimeout(60_000)
+  tab.setDefaultTimeout(120_000)
   await tab.goto(url)
   await tab.getByLabel('Message').fill('Send $30 to Alice')
   await tab.keyboard.press('Enter')
   await tab.getByRole('button', { name: 'Approve' }).click()
   await tab.getByText('I sent $30 to Alice.').waitFor()
   await tab.close()
-  assert.doesNotMatch(bridge.printed(), /WARN|ERROR|experimental/)
-  report(`${name}: a payment is requested, and made after a click`)
+  assert.match(server.printed(), /The emulator replies/)
+  assert.doesNotMatch(server.printed(), /WARN|ERROR|experimental/)
+  report(`${template}: a payment is requested, and made after a click`)
 }

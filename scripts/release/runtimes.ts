@@ -5,10 +5,11 @@ import { on, once } from 'node:events'
 import { WebSocket } from 'ws'
 
 import { Browser } from '../../packages/adk-stream-protocol/test/support/browser.ts'
-import { emulatePage } from '../../test/docs/support/emulate-page.ts'
+import { readTemplate } from '../../packages/create-adk-stream-protocol/src/templates.ts'
+import { emulateProject } from '../../test/docs/support/emulate-project.ts'
 import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
 import type { Running } from './project.ts'
-import { blocksOf, findFreePort, Project, report } from './project.ts'
+import { findFreePort, Project, report } from './project.ts'
 
 // The binaries are in packages of the registry, so that no install script has to run.
 const RUNTIMES = {
@@ -17,8 +18,9 @@ const RUNTIMES = {
   deno: './node_modules/@deno/*/deno run --allow-all server.ts',
 }
 
+const files = readTemplate('node', 'chat').filter(({ file }) => file !== 'package.json')
 await using project = await Project.open('runtimes')
-await using emulator = await emulatePage(blocksOf('start/node'))
+await using emulator = await emulateProject(files)
 await project.run('npm init -y\nnpm pkg set type=module')
 // The oldest versions that the peer ranges allow. The quick starts install the newest ones.
 await project.run(
@@ -29,7 +31,7 @@ await project.run('npm install --ignore-scripts bun@1.4.4 deno@2.9.5')
 for (const [name, command] of Object.entries(RUNTIMES)) {
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}/adk`
-  project.write(blocksOf('start/node'), { 8000: port })
+  project.write(files, { 8000: port })
   await project.run('rm -f chats.db*')
   const browser = new Browser(url)
   {

@@ -3,6 +3,7 @@ import path from 'node:path'
 
 import { expect, test } from 'vitest'
 
+import { readTemplate } from '../../packages/create-adk-stream-protocol/src/templates.ts'
 import { readPages, ROOT } from './support/pages.ts'
 
 const pages = readPages()
@@ -49,16 +50,15 @@ test('[DO1146] the Dockerfile of the demo runs the command of `npm start`, which
 
 test('[DO1146] the Dockerfile of the recipe copies the files of a quick start, runs its server, and probes its paths', () => {
   const instructions = readDockerfile(findBlock('docs/recipes/containers.md', 'dockerfile'))
-  const start = pages.find(({ path: file }) => file === 'docs/start/node.md')
-  const files = start?.blocks.flatMap(({ file }) => file ?? []) ?? []
+  const files = readTemplate('node', 'chat')
   const copied = valuesOf(instructions, 'COPY').flatMap((value) => value.split(' ').slice(0, -1))
-  const written = new Set([...files, 'package.json', 'package-lock.json'])
+  const written = new Set([...files.map((each) => each.file), 'package-lock.json'])
   expect(copied.filter((file) => !written.has(file))).toEqual([])
   const [command = ''] = valuesOf(instructions, 'CMD')
   const [program, file = ''] = JSON.parse(command) as string[]
   expect(program).toBe('node')
   expect(copied).toContain(file)
-  const server = start?.blocks.find((block) => block.file === file)?.text ?? ''
+  const server = files.find((each) => each.file === file)?.text ?? ''
   expect(server).toContain('closeOnSignals(server)')
   for (const [, imported = ''] of server.matchAll(/from '\.\/(.+)'/g))
     expect(copied).toContain(imported)

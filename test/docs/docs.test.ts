@@ -76,6 +76,7 @@ test('[DO2] commands name scripts, packages, files, options and URLs that exist'
 test.each([
   ['npm run nothing', 'no such script: nothing'],
   ['npm install zod nobody-wrote-this', 'no such package: nobody-wrote-this'],
+  ['npm create adk-stream-protocol@latest a -- --template b', 'no such template: b'],
   ['npx gemini-emulator --port 1 --prot 2', 'gemini-emulator does not know --prot'],
   ['KEY=1 npx tsx server.ts', 'the page does not show server.ts'],
   [

@@ -46,7 +46,7 @@ test('[DO5] the tarballs contain what is needed: no tests, no sources, no maps',
     const needed = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json']
     expect(files).toEqual(expect.arrayContaining(needed))
     // The compiled files are readable. Maps and sources would double the size.
-    const needless = /\.test\.|^test\/|tsbuildinfo|\.map$|^src\/.*\.tsx?$/
+    const needless = /^(?!templates\/).*\.test\.|^test\/|tsbuildinfo|\.map$|^src\/.*\.tsx?$/
     expect(files.filter((file) => needless.test(file))).toEqual([])
   }
 })

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
+import { TEMPLATES } from '../../../packages/create-adk-stream-protocol/src/templates.ts'
 import type { Block, Page } from './pages.ts'
 import { ROOT } from './pages.ts'
 
@@ -45,6 +46,7 @@ export function splitCommands({ text }: Pick<Block, 'text'>): string[][] {
 
 function checkNpm([verb = '', ...words]: readonly string[]): string | undefined {
   if (verb === 'ci' || verb === 'init' || verb === 'pkg') return undefined
+  if (verb === 'create') return checkCreate(words)
   if (verb === 'install') {
     // Without the version: `@scope/name@1`.
     const packages = words.map((word) => word.replace(/(?<=.)@[^@/]+$/, ''))
@@ -56,6 +58,15 @@ function checkNpm([verb = '', ...words]: readonly string[]): string | undefined 
     scripts: Record<string, string>
   }
   return script in scripts ? undefined : `no such script: ${script}`
+}
+
+/** Checks the name of the package, without its version, and the template. */
+function checkCreate([name = '', ...words]: readonly string[]): string | undefined {
+  const folder = `packages/create-${name.replace(/@.*$/, '')}`
+  if (!existsSync(path.join(ROOT, folder))) return `no such package: create-${name}`
+  const option = words.indexOf('--template')
+  const template = option < 0 ? 'node' : (words[option + 1] ?? '')
+  return Object.hasOwn(TEMPLATES, template) ? undefined : `no such template: ${template}`
 }
 
 function isKnown(name: string): boolean {

@@ -49,10 +49,10 @@ export async function compileBlocks(name: string, blocks: readonly Block[]): Pro
     })
 }
 
-/** Writes the files that a page shows. Returns the folder. */
-export function writeFiles(name: string, blocks: readonly Block[]): string {
+/** Writes the files of a page or a project. Returns the folder. */
+export function writeFiles(name: string, files: readonly Pick<Block, 'file' | 'text'>[]): string {
   const folder = emptyFolder(name)
-  for (const { file, text } of blocks) {
+  for (const { file, text } of files) {
     if (file === undefined) continue
     mkdirSync(path.dirname(path.join(folder, file)), { recursive: true })
     writeFileSync(path.join(folder, file), text)

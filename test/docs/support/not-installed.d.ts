@@ -42,6 +42,10 @@ declare module '*.css' {}
 declare module 'next' {
   import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 
+  export interface NextConfig {
+    readonly serverExternalPackages?: readonly string[]
+  }
+
   export default function next(options: { readonly dev?: boolean; readonly httpServer?: Server }): {
     prepare(): Promise<void>
     getRequestHandler(): (request: IncomingMessage, response: ServerResponse) => Promise<void>

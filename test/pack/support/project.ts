@@ -20,7 +20,9 @@ export interface Manifest {
   readonly name: string
   readonly version: string
   readonly exports: Readonly<Record<string, unknown>>
+  readonly scripts?: Readonly<Record<string, string>>
   readonly dependencies?: Readonly<Record<string, string>>
+  readonly devDependencies?: Readonly<Record<string, string>>
   readonly peerDependencies?: Readonly<Record<string, string>>
 }
 
@@ -37,7 +39,9 @@ export async function packAll(folder: string): Promise<string[]> {
   const { stdout } = await run(
     'npm',
     ['pack', '--json', '--ignore-scripts', '--pack-destination', folder].concat(
-      ['adk-stream-protocol', 'gemini-emulator', 'studio'].map((name) => `./packages/${name}`),
+      ['adk-stream-protocol', 'gemini-emulator', 'studio', 'create-adk-stream-protocol'].map(
+        (name) => `./packages/${name}`,
+      ),
     ),
     { cwd: ROOT },
   )
@@ -81,6 +85,17 @@ export async function installProject(
   writeFileSync(path.join(folder, 'page.ts'), `import 'adk-stream-protocol/react/styles.css'\n`)
   writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }))
   return manifests
+}
+
+/** Links the packages that the manifest of a project declares: the packed ones from `installed`, the others from the workspace. */
+export function linkDependencies(project: string, installed: string): void {
+  const { dependencies, devDependencies } = readManifest(project)
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+    const own = path.join(installed, name)
+    const users = ['', 'adk-stream-protocol', 'studio'].map((user) => find(user, name))
+    const target = existsSync(own) ? own : (users.find((place) => existsSync(place)) ?? name)
+    link(path.join(project, 'node_modules'), name, target)
+  }
 }
 
 /** Compiles the project into `out`. Returns the errors. */

@@ -5,12 +5,12 @@ import path from 'node:path'
 import type { Emulator } from 'gemini-emulator'
 import { firstOf, loadScenario, scenarioResponder, startEmulator } from 'gemini-emulator'
 
-import type { Block } from './pages.ts'
+import type { ProjectFile } from '../../../packages/create-adk-stream-protocol/src/templates.ts'
 
-/** Starts the emulator with the scenario `model.yaml` that a page shows. Other prompts get a short reply. */
-export async function emulatePage(blocks: readonly Block[]): Promise<Emulator> {
-  const scenario = blocks.find(({ file }) => file === 'model.yaml')
-  if (!scenario) throw new Error('The page shows no model.yaml.')
+/** Starts the emulator with the scenario `model.yaml` of a project. Other prompts get a short reply. */
+export async function emulateProject(files: readonly ProjectFile[]): Promise<Emulator> {
+  const scenario = files.find(({ file }) => file === 'model.yaml')
+  if (!scenario) throw new Error('The project has no model.yaml.')
   const folder = mkdtempSync(path.join(tmpdir(), 'scenario-'))
   const file = path.join(folder, 'model.yaml')
   writeFileSync(file, scenario.text)
