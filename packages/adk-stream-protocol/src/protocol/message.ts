@@ -136,6 +136,8 @@ export interface DataParts {
   }
   /** A browser tool call that the client may run: it needs no approval, or is approved. */
   readonly 'browser-call': { readonly toolCallId: string }
+  /** A call whose next result is not final: an agent that waits for a person, or a long-running call that the application completes. Transient. */
+  readonly preliminary: { readonly toolCallId: string }
   /** The agent that writes the following parts. */
   readonly agent: { readonly name: string }
   readonly 'agent-transfer': { readonly to: string }

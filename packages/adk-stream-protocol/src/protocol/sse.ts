@@ -1,11 +1,13 @@
+/** The header with which the AI SDK's server marks a UI message stream. */
+export const UI_STREAM_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' } as const
+
 /**
- * The headers of a UI message stream, as the AI SDK's server sends them. `connection` is left out, because it is a
- * matter between the host and its client: HTTP/1.0 proxies wait for the close that they requested.
+ * The headers of a stream of events. `connection` is left out, because it is a matter between the host and its client: HTTP/1.0 proxies
+ * wait for the close that they requested.
  */
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache',
-  'x-vercel-ai-ui-message-stream': 'v1',
   // Proxies such as nginx buffer responses without this header.
   'x-accel-buffering': 'no',
 } as const

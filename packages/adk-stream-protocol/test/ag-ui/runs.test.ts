@@ -1,8 +1,16 @@
-import { AgentTool, type Context, FunctionTool, LlmAgent, requestInputTool } from '@google/adk'
+import {
+  AgentTool,
+  type Context,
+  FunctionTool,
+  LlmAgent,
+  LongRunningFunctionTool,
+  requestInputTool,
+} from '@google/adk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
-import type { ApprovalPolicy } from '../../src/server/index.ts'
+import type { ApprovalPolicy, CallAddress } from '../../src/server/index.ts'
+import { callAddress } from '../../src/server/index.ts'
 import { stockClient } from '../approvals/support/approving-chat.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -37,6 +45,28 @@ const book = new FunctionTool({
   execute: ({ to }) => ({ booked: to }),
 })
 
+const TICKET = { status: 'pending', ticket: 'T-1' }
+
+/** The calls of `run_report`, which the application completes, by their chat. */
+const reports = new Map<string, CallAddress>()
+
+const report = new LongRunningFunctionTool({
+  name: 'run_report',
+  description: 'Begins a report that takes hours.',
+  parameters: z.object({ hasTicket: z.boolean() }),
+  execute: ({ hasTicket }, context) => {
+    const address = context && callAddress(context)
+    if (address) reports.set(address.chatId, address)
+    return hasTicket ? TICKET : undefined
+  },
+})
+
+const order = new FunctionTool({
+  name: 'order',
+  description: 'Orders something.',
+  execute: () => ({ status: 'pending', note: 'The shop has the order.' }),
+})
+
 /** The policy, by the recipient of a payment. */
 const approvals: ApprovalPolicy = {
   process_payment: ({ args: { recipient } }) => {
@@ -62,6 +92,8 @@ beforeAll(async () => {
       paymentTool(wallet),
       weather,
       remember,
+      report,
+      order,
       musicTool(),
       locationTool({ gated: true }),
       requestInputTool,
@@ -85,9 +117,6 @@ const firstId = ({ pending }: AgUiClient): string => pending[0]?.id ?? ''
 
 const countPaid = (recipient: string): number =>
   testBridge.wallet.payments.filter((payment) => payment.recipient === recipient).length
-
-const byId = ({ messages }: AgUiClient) =>
-  messages.toSorted((one, other) => (one.id < other.id ? -1 : 1))
 
 const set = (key: string, value: string): string =>
   `[[call remember {"key":"${key}","value":"${value}"}]]`
@@ -120,6 +149,19 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
       expect.arrayContaining(['adk-file', 'adk-executable-code', 'adk-source-url']),
     )
     await expectSameAfterReload(client)
+  })
+
+  test('[AG1380] a run has the headers of a stream, and not that of the AI SDK', async () => {
+    const { threadId } = open()
+    const messages = [{ id: 'u1', role: 'user', content: '[[say Hello.]]' }]
+    for (const path of ['/ag-ui', '/ag-ui/agent/default/connect']) {
+      const { headers } = await post({ threadId, runId: 'r', messages }, path)
+      expect(headers).toMatchObject({
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-cache',
+      })
+      expect(headers).not.toHaveProperty('x-vercel-ai-ui-message-stream')
+    }
   })
 
   test('[AG1381] only a client that declares a version gets what 1.0 has added', async () => {
@@ -213,6 +255,39 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(client.text).toEqual(['Your trip is booked.'])
     await expectSameAfterReload(client)
   })
+
+  test('[AG1388] a result that looks preliminary and is not is a result', async () => {
+    const client = open()
+    await client.say('[[call order {}]] [[then]] [[say Ordered.]]')
+    expect(client.results).toEqual([{ status: 'pending', note: 'The shop has the order.' }])
+    await expectSameAfterReload(client)
+  })
+
+  test.each(['nothing', 'a ticket'])(
+    '[AG1388] [AG1382] a call that returned %s has its final result in the run that carries it, and after a reload',
+    async (returned) => {
+      const client = open()
+      const hasTicket = returned === 'a ticket'
+      const gate = isVersioned ? 'report-1' : 'report-0'
+      const wait = hasTicket ? '' : `[[wait ${gate}]]`
+      const call = `[[call run_report {"hasTicket":${hasTicket}}]]`
+      await client.say(`${call}[[then]][[say Noted.]]${wait}[[say Well.]]`)
+      expect(client.results).toEqual([])
+      const shown = client.messages.flatMap(({ role, content }) =>
+        role === 'activity' ? [(content as { output: unknown }).output] : [],
+      )
+      expect(shown).toEqual(hasTicket ? [TICKET] : [])
+      await expectSameAfterReload(client)
+      const address = reports.get(client.threadId)
+      if (!address) throw new Error('The tool was not called.')
+      await testBridge.bridge.completeCall({ ...address, output: { report: 'Up.' } })
+      const run = client.run()
+      testBridge.emulator.release(gate)
+      await run
+      expect(client.results).toEqual([{ report: 'Up.' }])
+      expect((await client.reload()).results).toEqual([{ report: 'Up.' }])
+    },
+  )
 
   test('[AG1383] [AG1389] a question has a schema, and a wrong answer keeps it open', async () => {
     const client = open()
@@ -360,8 +435,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await client.answer({ [id]: APPROVED })
     expect(countPaid(recipient)).toBe(1)
     expect(client.results.length).toBe(1)
-    // A client appends what a snapshot adds to the messages that it has.
-    expect(byId(await client.reload())).toEqual(byId(client))
+    expect((await client.reload()).byId).toEqual(client.byId)
   })
 
   test('[AG1384] what waits for somebody else is no interrupt, and the page can go on', async () => {
@@ -465,5 +539,6 @@ async function post(body: unknown, path = '/ag-ui', person = 'hanako') {
     headers: { 'content-type': 'application/json', 'x-api-key': person },
     body: JSON.stringify(body),
   })
-  return { status: response.status, text: await response.text() }
+  const { status, headers } = response
+  return { status, text: await response.text(), headers: Object.fromEntries(headers) }
 }

@@ -49,6 +49,19 @@ describe('tools', () => {
     ])
   })
 
+  test('[CH5] a result of a long-running call is marked as preliminary, unless it comes from outside', () => {
+    const asked = event({ content: { parts: [call('c1')] }, longRunningToolIds: ['c1'] })
+    const settle = (author: string): string[] => {
+      const content = { parts: [response('c1', { ticket: 1 })] }
+      return lines(translate([asked, event({ author, content })])).filter((line) =>
+        /^data-preliminary|^tool-output/.test(line),
+      )
+    }
+    const result = 'tool-output-available c1 {"ticket":1}'
+    expect(settle('assistant')).toEqual(['data-preliminary {"toolCallId":"c1"} true', result])
+    expect(settle('user')).toEqual([result])
+  })
+
   test('[CH5] a response to a call of another message is not sent', () => {
     expect(translate([whole(response('elsewhere'))])).toEqual([])
   })

@@ -93,13 +93,17 @@ class Nesting {
   readonly #calls = new Map<unknown, 'shown' | 'settled' | 'completed'>()
   /** The step in which the result of a call came. */
   readonly #settledIn = new Map<unknown, number>()
+  /** The calls whose first result is not final. */
+  readonly #preliminary = new Set<unknown>()
   readonly #faults: string[]
 
   constructor(faults: string[]) {
     this.#faults = faults
   }
 
-  step({ type, id, toolCallId }: WireChunk): void {
+  step({ type, id, toolCallId, data }: WireChunk): void {
+    if (type === 'data-preliminary')
+      this.#preliminary.add((data as { toolCallId: string }).toolCallId)
     const [, kind, act] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? []
     if (kind !== undefined && act !== undefined) this.#readProse(act, id)
     else if (this.#prose !== undefined && !isUnseen(type)) {
@@ -144,8 +148,9 @@ class Nesting {
   #readCall(type: string, id: unknown): void {
     const state = this.#calls.get(id)
     const output = type.startsWith('tool-output')
-    // CH5: the final result of a long-running call comes in a later step than its ticket.
-    const isFinal = state === 'settled' && this.#settledIn.get(id) !== this.#steps
+    // CH5: a final result comes in a later step than a preliminary one.
+    const isLater = this.#settledIn.get(id) !== this.#steps
+    const isFinal = state === 'settled' && isLater && this.#preliminary.has(id)
     if (output && state !== 'shown' && !isFinal && !this.#continues(type, id))
       this.#faults.push(`${type} of a call that is ${state}`)
     if (output) this.#settledIn.set(id, this.#steps)

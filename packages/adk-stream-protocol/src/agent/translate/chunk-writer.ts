@@ -86,8 +86,9 @@ export class ChunkWriter {
     input: unknown
     state: CallState
     steps: readonly StepNote[] | undefined
+    isLongRunning: boolean
   }): void {
-    const { id: toolCallId, toolName, input, state, steps } = call
+    const { id: toolCallId, toolName, input, state, steps, isLongRunning } = call
     if (this.#state.calls.has(toolCallId)) return
     this.closeText()
     this.#enterStep()
@@ -96,7 +97,14 @@ export class ChunkWriter {
       { type: 'tool-input-available', toolCallId, toolName, input },
     )
     const { stepCount } = this.#state
-    this.#updateCall(toolCallId, { toolName, input, stepCount, state, ...(steps && { steps }) })
+    this.#updateCall(toolCallId, {
+      toolName,
+      input,
+      stepCount,
+      state,
+      ...(steps && { steps }),
+      ...(isLongRunning && { isLongRunning }),
+    })
   }
 
   /** Writes an approval request or a question. `state` is that of its call: no run starts with the answer to a call that runs on. */
@@ -126,7 +134,7 @@ export class ChunkWriter {
     const isNew = asked.some((question) => !this.#state.calls.has(question.toolCallId))
     if (isResumed && isNew && call.stepCount === this.#state.stepCount) this.closeStep()
     for (const question of asked) this.ask(question, toolCallId)
-    if (call.state !== 'paused') this.chunks.push(toResultChunk(toolCallId, { output: result }))
+    if (call.state !== 'paused') this.#writePreliminary(toolCallId, { output: result })
     // A call inside an agent is resumed by that agent.
     const resumedBy = call.madeBy === undefined ? { resumedBy: confirmationId } : {}
     this.#updateCall(toolCallId, { ...call, state: 'paused', ...resumedBy })
@@ -198,6 +206,9 @@ export class ChunkWriter {
     if (call === undefined || call.state === 'settled') return
     // In no step of its own: stock clients look for open calls in the last step only.
     this.chunks.push(createOffer(toolCallId))
+    // The client gives the result.
+    const { isLongRunning: _, ...offered } = call
+    this.#updateCall(toolCallId, offered)
   }
 
   /** Writes the result of a call. Ignores a call that this message does not contain, because clients would throw (CH5). */
@@ -214,6 +225,26 @@ export class ChunkWriter {
     this.chunks.push(toResultChunk(toolCallId, result))
     this.#updateCall(toolCallId, { ...call, state: 'settled' })
     this.update({ hasResults: true })
+  }
+
+  /** Writes what the run of a call has returned. For a long-running call, this is not its result. */
+  settleRun(toolCallId: string, result: ToolResult): void {
+    const call = this.#state.calls.get(toolCallId)
+    const isFinal =
+      !call?.isLongRunning || call.approval?.kind !== undefined || !('output' in result)
+    if (isFinal || call.state === 'settled') return this.settle(toolCallId, result)
+    this.closeText()
+    this.#writePreliminary(toolCallId, result)
+    this.#updateCall(toolCallId, { ...call, state: 'settled' })
+    this.update({ hasResults: true })
+  }
+
+  /** Writes a result that another one replaces. */
+  #writePreliminary(toolCallId: string, result: ToolResult): void {
+    this.chunks.push(
+      { type: 'data-preliminary', data: { toolCallId }, transient: true },
+      toResultChunk(toolCallId, result),
+    )
   }
 
   /** Settles the calls that were made inside a call which has ended. They cannot run any more. */

@@ -89,7 +89,7 @@ function joinProse(parts: readonly Part[], kind: TextKind): string {
 
 function writePart(writer: ChunkWriter, part: Part, event: Event): void {
   if (part.functionCall) writeCall(writer, part.functionCall, event)
-  if (part.functionResponse) writeResponse(writer, part.functionResponse, readNotes(event))
+  if (part.functionResponse) writeResponse(writer, part.functionResponse, event)
   writeMedia(writer, part)
   if (part.executableCode) {
     const { language = 'LANGUAGE_UNSPECIFIED', code = '' } = part.executableCode
@@ -118,7 +118,8 @@ function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void 
   }
   const state = waitsForResult(event, call) ? 'waiting' : 'running'
   const { steps, asked } = readNotes(event)
-  writer.writeCall({ id, toolName, input, state, steps })
+  const isLongRunning = event.longRunningToolIds?.includes(id) === true
+  writer.writeCall({ id, toolName, input, state, steps, isLongRunning })
   // A node of a workflow asks without a confirmation request.
   const question = isInterrupt(call) && asked?.find(({ toolCallId }) => toolCallId === id)
   if (question) writer.requestApproval({ ...question, state: 'requested' })
@@ -153,8 +154,9 @@ const UNSUPPORTED_REQUEST = {
 function writeResponse(
   writer: ChunkWriter,
   functionResponse: FunctionResponse,
-  notes: EventNotes,
+  event: Event,
 ): void {
+  const notes = readNotes(event)
   const { id, name = 'tool', response = {}, parts } = functionResponse
   if (id === undefined || notes.pending?.includes(id)) return
   if (notes.completed?.includes(id)) {
@@ -164,7 +166,10 @@ function writeResponse(
   const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
   if (decided) writer.decide(decided)
   const ending = decided && readEnding(decided, response, isQuestion(writer, id))
-  writer.settle(id, ending ?? readToolResult(name, response, notes.failed?.includes(id)))
+  const result = ending ?? readToolResult(name, response, notes.failed?.includes(id))
+  // The result of a run has the author of its agent. A result from outside has the author `user`.
+  if (event.author === 'user') writer.settle(id, result)
+  else writer.settleRun(id, result)
   for (const part of parts ?? []) writeMedia(writer, part)
 }
 
@@ -186,7 +191,7 @@ export function translateNested(writer: ChunkWriter, event: Event): void {
   for (const { functionResponse } of event.content?.parts ?? []) {
     const call = writer.state.calls.get(functionResponse?.id ?? '')
     if (functionResponse && call?.madeBy !== undefined)
-      writeResponse(writer, functionResponse, notes)
+      writeResponse(writer, functionResponse, event)
   }
 }
 

@@ -60,6 +60,8 @@ export interface Call {
   readonly approval?: DataParts['approval']
   /** The steps that contain the call. */
   readonly steps?: readonly StepNote[]
+  /** Whether the application gives the final result of the call. The result of its run, such as a ticket, is preliminary. */
+  readonly isLongRunning?: true
   /** Whether the application has given the final result of a long-running call. */
   readonly completed?: true
   /** The id of ADK's confirmation request that resumes a paused call. */

@@ -111,7 +111,7 @@ function streamToNode(turnReply: TurnReply, response: ServerResponse, keepAliveM
   const { turn, from, format, headers } = turnReply
   const written = { end: format.end, positions: positionsOf(turnReply) }
   const sink = new SseResponse(response, keepAliveMs, written)
-  response.writeHead(200, { ...SSE_HEADERS, ...headers })
+  response.writeHead(200, { ...SSE_HEADERS, ...format.headers, ...headers })
   const attachment = turn.attach(format.convert(sink, from), from)
   sink.start()
   response.on('drain', () => attachment?.drained())
@@ -179,7 +179,7 @@ function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number
   // Some hosts do not cancel the body when the client disconnects. They abort the request instead.
   if (request.signal.aborted) leave()
   else request.signal.addEventListener('abort', leave, { once: true })
-  return new Response(body, { headers: { ...SSE_HEADERS, ...headers } })
+  return new Response(body, { headers: { ...SSE_HEADERS, ...format.headers, ...headers } })
 }
 
 /** Sends a feed as the body of a node:http response. Disconnects a client that does not read. */

@@ -67,9 +67,14 @@ interface OpenOptions {
   readonly url: string
   readonly threadId?: string
   readonly person?: string
+  /** Headers beside the key of the person. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The path after the address of the bridge. Default `/ag-ui`. */
   readonly path?: string
 }
+
+/** How many runs are open. They share the console. */
+let running = 0
 
 /** A stock `HttpAgent`. Fails on each warning of the client, and on each event that is not valid for the newest schema. */
 export class AgUiClient {
@@ -85,7 +90,7 @@ export class AgUiClient {
     this.threadId = threadId
     this.#version = version
     this.#options = options
-    const headers = { 'x-api-key': person }
+    const headers = { 'x-api-key': person, ...options.headers }
     this.agent = new version.agent({ url: `${url}${path}`, threadId, headers })
     this.agent.subscribe({
       onEvent: ({ event }: { event: AgUiEvent }) => void this.events.push(event),
@@ -104,12 +109,13 @@ export class AgUiClient {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     // The clients print failed runs, which their callers receive as well.
     const error = vi.spyOn(console, 'error').mockReturnValue()
+    running += 1
     try {
       await this.agent.runAgent(input)
       assert.deepEqual(warn.mock.calls, [])
     } finally {
-      warn.mockRestore()
-      error.mockRestore()
+      running -= 1
+      if (running === 0) for (const spy of [warn, error]) spy.mockRestore()
     }
     for (const event of this.events) {
       const { error: invalid } = Events1.safeParse(event)
@@ -143,6 +149,11 @@ export class AgUiClient {
 
   get messages(): readonly AgUiMessage[] {
     return this.agent.messages
+  }
+
+  /** The messages in the order of their ids. A client appends what a snapshot adds to the messages that it has. */
+  get byId(): readonly AgUiMessage[] {
+    return this.messages.toSorted((one, other) => (one.id < other.id ? -1 : 1))
   }
 
   /** The text of the agent. */

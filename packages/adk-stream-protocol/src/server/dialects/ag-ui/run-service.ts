@@ -134,6 +134,7 @@ export class RunService {
       headers: {},
       format: {
         hasPositions: false,
+        headers: {},
         end: '',
         convert: (sink) => toRunSink(sink, { writer, before, finish }),
       },
@@ -203,7 +204,7 @@ function toEvents(events: readonly RunEvent[]): FileReply {
   return {
     type: 'file',
     status: 200,
-    headers: { 'content-type': SSE_HEADERS['content-type'] },
+    headers: SSE_HEADERS,
     bytes: Buffer.from(text),
   }
 }

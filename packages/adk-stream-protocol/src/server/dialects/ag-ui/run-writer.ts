@@ -1,6 +1,5 @@
 import type { Chunk, DataChunk, TextKind } from '../../../protocol/chunk.ts'
 import { readOffer } from '../../../protocol/chunk.ts'
-import { isRecord } from '../../../protocol/guards.ts'
 import type { DataParts, MessageMetadata, TurnError, Usage } from '../../../protocol/message.ts'
 import type { Interrupt, RunEvent, RunOutcome, TokenUsage } from './events.ts'
 
@@ -30,6 +29,8 @@ interface WrittenCall {
   isOffered: boolean
   isShown: boolean
   hasResult: boolean
+  /** Whether the next result is not final. */
+  isPreliminary: boolean
   /** Set if a person has denied it. */
   denial?: { readonly reason?: string }
 }
@@ -270,6 +271,7 @@ export class RunWriter {
       isOffered: false,
       isShown: false,
       hasResult: false,
+      isPreliminary: false,
     })
     // AG1385: CopilotKit runs each call that it sees, also one that waits for approval.
     const isHeld = isPageCall && !this.#options.clientCalls.has(toolCallId)
@@ -295,8 +297,13 @@ export class RunWriter {
 
   #writeResult(toolCallId: string, output: unknown): RunEvent[] {
     const call = this.#calls.get(toolCallId)
-    // AG1388: a second result would be a second message, so a preliminary one is left out.
-    if (!call || call.hasResult || isPreliminary(output)) return []
+    if (!call || call.hasResult) return []
+    // AG1388: a second result would be a second message, so a preliminary one is an activity.
+    if (call.isPreliminary) {
+      call.isPreliminary = false
+      const content = { toolCallId, output }
+      return this.#writeActivity('preliminary', `${toolCallId}.preliminary`, content)
+    }
     call.hasResult = true
     const result = call.denial ? { status: 'denied', ...call.denial } : output
     const content = typeof result === 'string' ? result : JSON.stringify(result ?? null)
@@ -320,6 +327,11 @@ export class RunWriter {
     }
     if (chunk.type === 'data-state-delta') return this.#writeState(chunk.data.delta)
     if (chunk.type === 'data-approval') return this.#writeApproval(chunk.data)
+    if (chunk.type === 'data-preliminary') {
+      const preliminary = this.#calls.get(chunk.data.toolCallId)
+      if (preliminary) preliminary.isPreliminary = true
+      return []
+    }
     if (chunk.transient) return [{ type: 'CUSTOM', name: `adk-${name}`, value: chunk.data }]
     const partId = chunk.id === undefined ? this.#countPart(name) : `${name}.${chunk.id}`
     return this.#writeActivity(name, partId, { ...chunk.data })
@@ -384,9 +396,4 @@ const OMITTED: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>([
 
 function isData(chunk: Chunk): chunk is DataChunk {
   return chunk.type.startsWith('data-')
-}
-
-/** Whether a result says that the call has not finished: an agent that is used as a tool waits for a person. */
-function isPreliminary(output: unknown): boolean {
-  return isRecord(output) && output['status'] === 'pending'
 }

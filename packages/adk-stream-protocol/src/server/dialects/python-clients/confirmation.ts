@@ -2,7 +2,7 @@ import type { Chunk } from '../../../protocol/chunk.ts'
 import { serialiseChunk } from '../../../protocol/chunk.ts'
 import type { DataParts } from '../../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../../protocol/message.ts'
-import { SSE_DONE } from '../../../protocol/sse.ts'
+import { SSE_DONE, UI_STREAM_HEADERS } from '../../../protocol/sse.ts'
 import type { Sink } from '../../../turns/log-reader.ts'
 import type { ReadFrom } from '../../../turns/turn-log.ts'
 import type { TurnFormat } from '../../http/turn-format.ts'
@@ -10,6 +10,7 @@ import type { TurnFormat } from '../../http/turn-format.ts'
 /** Turns in which an approval request is a call of a confirmation tool. */
 export const CONFIRMATION_FORMAT: TurnFormat = {
   hasPositions: false,
+  headers: UI_STREAM_HEADERS,
   end: SSE_DONE,
   convert: toConfirmations,
 }
