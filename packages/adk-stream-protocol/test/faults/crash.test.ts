@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 
 import { isLong, oneOf, times } from '../../../../test/support/long-run.ts'
+import { AG_UI_VERSIONS, AgUiClient } from '../ag-ui/support/ag-ui-client.ts'
 import { bundleChildren, type Child, type Children } from './support/children.ts'
 import { POLLING } from './support/crash-pair.ts'
 import { databases, type SharedDatabase } from './support/databases.ts'
@@ -17,7 +18,7 @@ const GENERATIONS = times(1, 4)
 const LEASE = { LEASE_MS: '500' }
 
 /** How a call is decided, and whether it may be repeated. */
-type Kind = 'approve' | 'inbox' | 'deny' | 'repeat'
+type Kind = 'approve' | 'inbox' | 'deny' | 'repeat' | 'ag-ui-1' | 'ag-ui-0'
 
 /** Where the process is killed, in which kind of scenario, the outcome without a further decision, and the total number of payments. */
 type KillPoint = readonly [
@@ -56,6 +57,11 @@ const killPoints: readonly KillPoint[] = [
   ['after-response', 'deny', 'denied', 0],
   ['after-telling', 'approve', 'succeeded', 1],
   ['after-the-end', 'approve', 'succeeded', 1],
+  ['before-decision', 'ag-ui-1', 'requested', 1],
+  ['after-decision', 'ag-ui-0', 'succeeded', 1],
+  ['after-claim', 'ag-ui-1', 'unknown', 0],
+  ['after-effect', 'ag-ui-0', 'unknown', 1],
+  ['before-response', 'ag-ui-1', 'succeeded', 1],
 ]
 
 /** The kill points of a call inside agents that are used as tools, and how deep it is. */
@@ -184,11 +190,22 @@ async function diesIn(victim: Child, chatId: string, request: Promise<unknown>):
 
 async function decide(person: Person, asked: Asked, kind: Kind): Promise<void> {
   const approved = kind !== 'deny'
+  const client = openAgUi(person, kind)
+  if (client) {
+    await client.answer({ [asked.approvalId]: { approved } })
+    return
+  }
   const { status, body } =
     kind === 'inbox'
       ? await person.decide(asked.approvalId, { approved })
       : await person.answer(asked, { approved })
   expect([status, body]).toEqual([200, body])
+}
+
+function openAgUi({ url, chatId }: Person, kind: Kind): AgUiClient | undefined {
+  const version = AG_UI_VERSIONS[['ag-ui-1', 'ag-ui-0'].indexOf(kind)]
+  const headers = { 'x-user': chatId }
+  return version && new AgUiClient(version, { url, threadId: chatId, headers })
 }
 
 /** Checks what a person finds who returns, and continues as that person would. */
@@ -235,12 +252,21 @@ async function expectEnd(scenario: Scenario, person: Person, asked: Asked): Prom
   const isShown = scenario.depth === 0 || scenario.asked !== undefined
   if (isShown) await expectTold(person, asked)
   if (isShown && scenario.depth > 0) await expectReplied(person)
+  // The page sends its answer again, in several tabs.
+  const tabs = [1, 2, 3].map(() => openAgUi(person, kind))
+  for (const refused of await Promise.all(tabs.map((tab) => repeat(tab, asked.approvalId))))
+    expect(refused ?? ['approval-decided']).toEqual(['approval-decided'])
   // A second decision from another tab has no effect.
   const again = await person.decide(asked.approvalId, { approved: true })
   expect(again.code).toBe(end === 'cancelled' ? 'approval-cancelled' : 'approval-decided')
   const { history } = (await person.approval(asked.approvalId)) ?? {}
   const types = history?.map(({ type }) => type)
   expect([chatId, types]).toEqual([chatId, HISTORIES[kind === 'repeat' ? 'repeated' : end]])
+}
+
+async function repeat(tab: AgUiClient | undefined, id: string): Promise<string[] | undefined> {
+  await tab?.answer({ [id]: { approved: true } })
+  return tab?.refused
 }
 
 /** The outcome after the person has decided everything that was open. */

@@ -136,6 +136,11 @@ export class TestBridge implements AsyncDisposable {
     return JSON.stringify(this.#prompts.at(-1))
   }
 
+  /** The contents of the model's newest prompt. */
+  get lastContents(): unknown {
+    return this.#prompts.at(-1)?.contents
+  }
+
   /** The final function responses in the newest prompt of the model, in order. */
   get results(): unknown[] {
     return (this.#prompts.at(-1)?.contents ?? []).flatMap(({ parts = [] }) =>
