@@ -95,6 +95,12 @@ export const FEATURES: readonly Feature[] = [
       /[aA]pprovalLink|approval-link|UsedLink|[lL]inkedApproval|[cC]reateLink|[oO]penLink|CreatedLink|OpenedLink|LinkDecided|LinkVoter|linkBy|linkId|'link-|-link'|BAD_LINK|'links'/,
   },
   {
+    name: 'notices',
+    own: ['modules/notify/', ...ofTables('notices')],
+    identifiers:
+      /Notify(?:Bridge)?Options|openNotify|[nN]otices(?![a-z])|NOTICE_|NoticeStore|modules\/notify/,
+  },
+  {
     name: 'A2A',
     own: ['agent/adk-workarounds/remote-agents.ts', 'calls/remote-', 'protocol/remote-'],
     identifiers: /(?<![a-zA-Z#])remote(?!Address|[a-z])|Remote[A-Z]|[a-z]Remote|REMOTE|A2A|a2a/,

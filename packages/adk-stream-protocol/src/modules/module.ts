@@ -1,6 +1,6 @@
 import type { CallKind } from '../calls/call-kind.ts'
 import type { RootAgent } from '../server/chats/chat-agents.ts'
-import type { LazyBackend } from '../server/chats/backend.ts'
+import type { Backend, LazyBackend } from '../server/chats/backend.ts'
 import type { ApprovalDecisions } from '../server/chats/decisions/approval-decisions.ts'
 import type { ReadDecision } from '../server/chats/decisions/message-decisions.ts'
 import type { Route } from '../server/http/http-router.ts'
@@ -24,6 +24,8 @@ export interface Module {
   readonly openKinds?: (store: Store) => readonly CallKind[] | Promise<readonly CallKind[]>
   /** Returns a function that finds decisions in the words of people. */
   readonly readDecisions?: (core: DecisionCore) => ReadDecision
+  /** Starts its work in the background. Called when the store is open and all kinds are known. */
+  readonly start?: (backend: Backend, limits: BridgeLimits) => void
   /** Creates its endpoints. */
   readonly createRoutes?: (core: Core) => readonly Route[]
   /** Called after the last turn has ended, and before the store closes. */

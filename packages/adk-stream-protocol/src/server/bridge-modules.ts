@@ -7,26 +7,33 @@ import { openReplies } from '../modules/replies/replies-module.ts'
 import { openSignIn } from '../modules/sign-in/sign-in-module.ts'
 import type { SignInBridgeOptions } from '../modules/sign-in/sign-in-options.ts'
 import { SignInBridgeOptionsSchema } from '../modules/sign-in/sign-in-options.ts'
+import type { NotifyBridgeOptions } from '../modules/notify/notify-module.ts'
+import { NotifyBridgeOptionsSchema, openNotify } from '../modules/notify/notify-module.ts'
 import type { CallKind } from '../calls/call-kind.ts'
 import type { Store } from '../store/store.ts'
 import type { ReadDecision } from './chats/decisions/message-decisions.ts'
+import type { Backend } from './chats/backend.ts'
+import type { BridgeLimits } from './settings/limits.ts'
 import type { Route } from './http/http-router.ts'
 
 /** The options of `createBridge` that belong to modules. */
-export interface ModuleOptions extends SignInBridgeOptions, McpBridgeOptions, LinksBridgeOptions {}
+export interface ModuleOptions
+  extends SignInBridgeOptions, McpBridgeOptions, LinksBridgeOptions, NotifyBridgeOptions {}
 
 /** The schemas of these options. */
 export const ModuleOptionsSchema = {
   ...SignInBridgeOptionsSchema,
   ...McpBridgeOptionsSchema,
   ...LinksBridgeOptionsSchema,
+  ...NotifyBridgeOptionsSchema,
 }
 
 /** The modules of a bridge. This file is the only one that names them. */
-const MODULES = [openSignIn, openMcp, openLinks, openReplies] as const
+const MODULES = [openSignIn, openMcp, openLinks, openReplies, openNotify] as const
 
 /** What the modules of a bridge add to it. */
 export interface BridgeModules {
+  readonly start: (backend: Backend, limits: BridgeLimits) => void
   readonly openKinds: (store: Store) => Promise<CallKind[]>
   readonly readDecisions: (core: DecisionCore) => ReadDecision
   readonly createRoutes: (core: Core) => Route[]
@@ -51,6 +58,9 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
         }
         return undefined
       }
+    },
+    start: (backend, limits) => {
+      for (const { start } of modules) start?.(backend, limits)
     },
     createRoutes: (core) => modules.flatMap(({ createRoutes }) => createRoutes?.(core) ?? []),
     close: async () => {

@@ -166,6 +166,7 @@ function openShared(
     })
     await news.skip(opened.ledger)
     later().start(opened)
+    modules.start(opened, limits)
     return opened
   })
   return { backend, events, feeds, news, operations, modelCalls, modules }

@@ -2,6 +2,7 @@ import type { BaseSessionService, CompositeSessionKey, Event, Session } from '@g
 
 import type { CredentialStore } from './tables/credentials.ts'
 import type { LiveSessionStore } from './tables/live-sessions.ts'
+import type { NoticeStore } from './tables/notices.ts'
 import type { BrowserCallStore } from './tables/browser-calls.ts'
 import type { Owner } from './keys.ts'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
@@ -26,6 +27,8 @@ export interface Store extends AsyncDisposable {
   readonly liveSessions?: LiveSessionStore
   /** Encrypted credentials of people who signed in. Without it, the bridge rejects the option `signIn`. */
   readonly credentials?: CredentialStore
+  /** What people are told about approvals. Without it, the bridge rejects the option `notify`. */
+  readonly notices?: NoticeStore
   /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */
   readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */

@@ -23,6 +23,17 @@ export type {
   StoredCredential,
   TakenAttempt,
 } from '../tables/credentials.ts'
+export type {
+  ChannelAddress,
+  NewNotice,
+  NoticeClaim,
+  NoticeState,
+  NoticeStore,
+  PlannedNotices,
+  SettledNotice,
+  StoredNotice,
+  ToldChannel,
+} from '../tables/notices.ts'
 export type { LiveSessionStore, SaveOptions } from '../tables/live-sessions.ts'
 export type {
   BrowserCall,

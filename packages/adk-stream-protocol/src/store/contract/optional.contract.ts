@@ -1,17 +1,19 @@
 import type { Signal, Signals } from '../../relay/relay.ts'
 import type { Store } from '../store.ts'
+import type { NewNotice } from '../tables/notices.ts'
 import type { ContractDatabase, ContractTest, StoreContractOptions } from './contract-test.ts'
 import { expect } from './contract-test.ts'
 import { askedFor, chat, entryOf, key, lockOf, NOON } from './fixtures.ts'
 
 type Open = StoreContractOptions['open']
 
-/** Defines the tests of the parts that a store may leave out: retention, credentials, live sessions and signals. */
+/** Defines the tests of the parts that a store may leave out: retention, credentials, live sessions, signals and notices. */
 export function optionalContract(test: ContractTest, open: Open): void {
   testRetention(test, open)
   testCredentials(test, open)
   testLiveSessions(test, open)
   testSignals(test, open)
+  testNotices(test, open)
 }
 
 /** Opens two stores on a database, and returns a part of each. */
@@ -236,4 +238,130 @@ async function sendTwice(senders: readonly Signals[], signal: Signal): Promise<v
 
 function signalOf(id: string): Signal {
   return { id, from: 'w-1', kind: 'decide', body: null }
+}
+
+/** A notice to the channel `chat` that is due at once. */
+function noticeOf(position: number, fields: Partial<NewNotice> = {}): NewNotice {
+  return {
+    id: `${position}-0`,
+    channel: 'chat',
+    approvalId: 'a',
+    principalId: chat.principalId,
+    position,
+    asks: false,
+    afterMs: 0,
+    body: '{}',
+    ...fields,
+  }
+}
+
+const byText = (one: unknown, two: unknown): number => String(one).localeCompare(String(two))
+
+const claimOf = (worker: string) => ({ worker, channels: ['chat'], claimMs: 1_000, limit: 10 })
+
+function testNotices(test: ContractTest, open: Open): void {
+  test('[ST1560] notices are planned once for each position, which starts at the end of the audit record', async () => {
+    await using database = await open()
+    const first = await database.open()
+    const asked = askedFor()
+    const quota = { perChat: 10, perPrincipal: 10 }
+    expect(await first.approvals.insert(asked, entryOf(asked), quota)).toBe('inserted')
+    const [one, two] = await openTwo(database, ({ notices }) => notices)
+    // Optional: without it, a bridge tells nobody.
+    if (!one || !two) return
+    const from = await one.position('demo')
+    expect(from).toBe(await first.approvals.lastSeq())
+    const planned = { from, to: from + 2, ended: [], notices: [noticeOf(1), noticeOf(2)] }
+    const results = await Promise.all([one.plan('demo', planned), two.plan('demo', planned)])
+    expect(results.filter(Boolean)).toHaveLength(1)
+    expect(await two.position('demo')).toBe(from + 2)
+    expect(await two.list('demo', 'a')).toHaveLength(2)
+    expect(await two.list('another', 'a')).toEqual([])
+  })
+
+  test('[ST1561] a notice is claimed by one worker, after the earlier ones of its approval and channel', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, ({ notices }) => notices)
+    if (!one || !two) return
+    const from = await one.position('demo')
+    const notices = [
+      noticeOf(1),
+      noticeOf(2),
+      noticeOf(3, { approvalId: 'b' }),
+      noticeOf(4, { channel: 'phone' }),
+    ]
+    await one.plan('demo', { from, to: from + 1, ended: [], notices })
+    const claims = await Promise.all([
+      one.claim('demo', claimOf('w1')),
+      two.claim('demo', claimOf('w2')),
+    ])
+    const ids = claims.flat().map(({ id }) => id)
+    expect(ids.toSorted()).toEqual(['1-0', '3-0'])
+    // The worker has ended. Its notices are given to the next one, and its result is ignored.
+    await database.setClocks(NOON + 1_000)
+    const again = await two.claim('demo', claimOf('w3'))
+    expect(again.map(({ id, attempts }) => [id, attempts]).toSorted(byText)).toEqual([
+      ['1-0', 2],
+      ['3-0', 2],
+    ])
+    await one.settle('demo', { id: '1-0', worker: 'w1', state: 'failed' })
+    await one.settle('demo', {
+      id: '1-0',
+      worker: 'w3',
+      state: 'waiting',
+      retryMs: 500,
+      answer: 'Down',
+    })
+    expect(await one.claim('demo', claimOf('w1'))).toEqual([])
+    await database.setClocks(NOON + 1_500)
+    const [retried, ...rest] = await one.claim('demo', claimOf('w1'))
+    expect([retried?.id, retried?.answer, rest.length]).toEqual(['1-0', 'Down', 0])
+    await one.settle('demo', { id: '1-0', worker: 'w1', state: 'sent', reference: 'r' })
+    expect((await two.claim('demo', claimOf('w2'))).map(({ id }) => id)).toEqual(['2-0'])
+    expect((await two.list('demo', 'a')).find(({ id }) => id === '1-0')?.reference).toBe('r')
+  })
+
+  test('[ST1562] a request that is not due ends with its approval, and a channel with its receiver', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, ({ notices }) => notices)
+    if (!one || !two) return
+    const from = await one.position('demo')
+    const notices = [
+      noticeOf(1, { asks: true }),
+      noticeOf(2, { asks: true, afterMs: 60_000, channel: 'phone' }),
+    ]
+    await one.plan('demo', { from, to: from + 1, ended: [], notices })
+    expect(await two.listTold('demo', ['a', 'b'])).toEqual([{ approvalId: 'a', channel: 'chat' }])
+    await two.plan('demo', { from: from + 1, to: from + 2, ended: ['a'], notices: [noticeOf(3)] })
+    const states = async () =>
+      Object.fromEntries((await one.list('demo', 'a')).map(({ id, state }) => [id, state]))
+    expect(await states()).toEqual({ '1-0': 'waiting', '2-0': 'ended', '3-0': 'waiting' })
+    await one.disable('demo', { channel: 'chat', address: 'x', reason: 'Gone' })
+    expect(await states()).toEqual({ '1-0': 'failed', '2-0': 'ended', '3-0': 'failed' })
+    expect(await two.listDisabled('demo')).toEqual([{ channel: 'chat', address: 'x' }])
+    await two.removeOld(60_000)
+    expect(await one.list('demo', 'a')).toHaveLength(3)
+    await database.setClocks(NOON + 60_000)
+    await two.removeOld(60_000)
+    expect(await one.list('demo', 'a')).toEqual([])
+  })
+
+  test('[ST1563] principals take turns, and the notices of a deleted principal are removed', async () => {
+    await using database = await open()
+    const [store, second] = [await database.open(), await database.open()]
+    const { notices: one, retention } = store
+    const { notices: two } = second
+    if (!one || !two) return
+    const from = await one.position('demo')
+    const many = Array.from({ length: 5 }, (_, index) =>
+      noticeOf(index, { approvalId: `a${index}` }),
+    )
+    const notices = [...many, noticeOf(9, { approvalId: 'b', principalId: 'other' })]
+    await one.plan('demo', { from, to: from + 1, ended: [], notices })
+    const claimed = await two.claim('demo', { ...claimOf('w'), limit: 2 })
+    expect(claimed.map(({ id }) => id).toSorted()).toEqual(['0-0', '9-0'])
+    await retention?.removeOwner(owner)
+    if (retention) expect(await one.list('demo', 'a0')).toEqual([])
+    expect(await one.list('demo', 'b')).toHaveLength(1)
+  })
 }

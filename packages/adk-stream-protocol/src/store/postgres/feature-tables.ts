@@ -4,6 +4,7 @@ import { postgresRelay } from './postgres-relay.ts'
 import { BROWSER_CALL_TABLES, postgresBrowserCalls } from './tables/browser-calls.ts'
 import { CREDENTIAL_TABLES, postgresCredentials } from './tables/credentials.ts'
 import { LIVE_SESSION_TABLES, postgresLiveSessions } from './tables/live-sessions.ts'
+import { NOTICE_TABLES, postgresNotices } from './tables/notices.ts'
 import { RELAY_TABLES } from './tables/relay.ts'
 
 /** The tables of features. This file is the only one of the PostgreSQL store that names the features. */
@@ -12,6 +13,7 @@ export const FEATURE_TABLES: readonly FeatureTables[] = [
   LIVE_SESSION_TABLES,
   CREDENTIAL_TABLES,
   RELAY_TABLES,
+  NOTICE_TABLES,
 ]
 
 /** Opens the parts of a store that belong to features. */
@@ -24,6 +26,7 @@ export function openFeatureTables(
     browserCalls: postgresBrowserCalls(turns, schema, clocks),
     liveSessions: postgresLiveSessions(turns, schema, clocks),
     credentials: postgresCredentials(turns, schema, clocks),
+    notices: postgresNotices(turns, schema, clocks),
     relay: postgresRelay({ database: turns, signals: decisions, schema, clocks, createClient }),
   }
 }

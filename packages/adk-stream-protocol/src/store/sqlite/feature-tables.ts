@@ -4,6 +4,7 @@ import type { LeaseClock } from './leases.ts'
 import { BROWSER_CALL_TABLES, sqliteBrowserCalls } from './tables/browser-calls.ts'
 import { CREDENTIAL_TABLES, sqliteCredentials } from './tables/credentials.ts'
 import { LIVE_SESSION_TABLES, sqliteLiveSessions } from './tables/live-sessions.ts'
+import { NOTICE_TABLES, sqliteNotices } from './tables/notices.ts'
 import { SIGNAL_TABLES, sqliteSignals } from './tables/signals.ts'
 
 /** The tables of features. This file is the only one of the SQLite store that names the features. */
@@ -12,6 +13,7 @@ export const FEATURE_TABLES: readonly FeatureTables[] = [
   LIVE_SESSION_TABLES,
   SIGNAL_TABLES,
   CREDENTIAL_TABLES,
+  NOTICE_TABLES,
 ]
 
 /** Opens the parts of a store that belong to features. */
@@ -21,5 +23,6 @@ export function openFeatureTables(connection: Connection, clock: string, leaseCl
     liveSessions: sqliteLiveSessions(connection, clock),
     signals: sqliteSignals(connection, clock),
     credentials: sqliteCredentials(connection, clock),
+    notices: sqliteNotices(connection, clock),
   }
 }

@@ -1,0 +1,189 @@
+import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
+import { currentStep } from '../../approvals/deciders.ts'
+import { withoutUndefined } from '../../shared/collections.ts'
+
+/**
+ * What happened to an approval, or what is asked for.
+ *
+ * @inline
+ */
+export type NoticeType =
+  /** A person can decide now. */
+  | 'approval.requested'
+  /** The approval is still open. */
+  | 'approval.reminder'
+  /** One of several people has approved, or has withdrawn the approval. */
+  | 'approval.voted'
+  | 'approval.withdrawn'
+  | 'approval.approved'
+  | 'approval.denied'
+  | 'approval.expired'
+  | 'approval.cancelled'
+  | 'approval.succeeded'
+  | 'approval.failed'
+  /** It is not known whether the call has run. */
+  | 'approval.unknown'
+
+/**
+ * Something to tell people about an approval.
+ *
+ * @inline
+ */
+export interface Notice {
+  /** The same for every attempt to send it. Receivers ignore a notice that they have seen. */
+  readonly id: string
+  readonly type: NoticeType
+  /** When it happened or was requested, in ms since 1970. */
+  readonly at: number
+  readonly approval: NoticedApproval
+  /** To whom, as the plan says. */
+  readonly to?: string
+  /** Who decided, voted or withdrew. */
+  readonly by?: string
+  readonly reason?: string
+}
+
+/**
+ * The approval that a notice is about.
+ *
+ * @inline
+ */
+export interface NoticedApproval {
+  readonly id: string
+  /** Its state when the notice is sent. It may be newer than the notice. */
+  readonly state: ApprovalStateName
+  readonly toolName: string
+  /** The arguments of the call. They may be private: leave them out where others can read. */
+  readonly args: Readonly<Record<string, unknown>>
+  readonly title?: string
+  readonly hint?: string
+  readonly severity?: 'low' | 'medium' | 'high'
+  /** What kind of question it is. Absent for a call that needs approval. */
+  readonly kind?: string
+  /** The owner of the chat. */
+  readonly principalId: string
+  readonly chatId: string
+  readonly requestedAt: number
+  readonly deadline: number
+  /** The index of the step of its chain that needs votes. Undefined if it is decided. */
+  readonly step?: number
+  /** Who may decide that step. */
+  readonly deciders: {
+    readonly principals: readonly string[]
+    readonly roles: readonly string[]
+  }
+}
+
+/** A way to tell people: `webhook()`, or an object of the application. */
+export interface NoticeChannel {
+  /**
+   * Sends a notice. Called again if it throws, with increasing delays for three days. Return `gone` if the receiver wants no further
+   * notices of this channel.
+   */
+  readonly send: (notice: Notice, attempt: NoticeAttempt) => Promise<NoticeResult | void>
+  /** Identifies the receiver. After `gone`, the channel is used again when this changes. Default: none. */
+  readonly address?: string
+}
+
+/**
+ * An attempt to send a notice.
+ *
+ * @inline
+ */
+interface NoticeAttempt {
+  /** 1 for the first one. */
+  readonly number: number
+  /** How the channel refers to the message that it sent about this approval before, for example to edit it. */
+  readonly reference?: string
+  /** Aborted when the attempt takes too long, and when the bridge closes. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * The result of an attempt that did not throw.
+ *
+ * @inline
+ */
+export interface NoticeResult {
+  /** What the receiver answered, for the log. At most 500 characters are kept. */
+  readonly answer?: string
+  /** How the channel refers to the message that it has sent. */
+  readonly reference?: string
+  /** The receiver wants no further notices. */
+  readonly gone?: true
+}
+
+/** Thrown by a channel to say when to try again. */
+export class NoticeError extends Error {
+  override readonly name = 'NoticeError'
+  /** The time until the next attempt, in ms. Undefined: the usual delay. */
+  readonly retryMs: number | undefined
+
+  constructor(message: string, options: ErrorOptions & { readonly retryMs?: number } = {}) {
+    super(message, options)
+    this.retryMs = options.retryMs
+  }
+}
+
+/**
+ * One entry of a plan: who is told, how and when.
+ *
+ * @inline
+ */
+export interface PlannedNotice {
+  /** The name of a channel. */
+  readonly tell: string
+  /** The time until then, in ms. Default 0. A later notice is not sent if the step was decided meanwhile. */
+  readonly after?: number
+  /** To whom. The channel knows what it means: a person, a group, an address. */
+  readonly to?: string
+}
+
+/**
+ * Returns who is told of an approval, how and when. Called for each new approval, and for each further step of its chain.
+ *
+ * @inline
+ */
+type NoticePlan = (approval: NoticedApproval) => readonly PlannedNotice[]
+
+/**
+ * Options of notices.
+ *
+ * @inline
+ */
+export interface NotifyOptions {
+  /** The channels by name. */
+  readonly channels: Readonly<Record<string, NoticeChannel>>
+  /**
+   * Who is told of an approval, how and when. Called for each new approval, and when a further step of its chain begins. If it throws,
+   * or without it, every channel is told at once.
+   */
+  readonly plan?: NoticePlan
+}
+
+/** Returns what channels and plans learn about an approval. `step` is the one that it is about. Default: the one that needs votes. */
+export function toNoticed(
+  approval: Approval,
+  step: number | undefined = findOpenStep(approval),
+): NoticedApproval {
+  const { id, state, toolName, args, terms, chat, requestedAt, deadline } = approval
+  const { title, hint, severity, kind } = terms
+  const { principals = [], roles = [] } = terms.chain[step ?? -1] ?? {}
+  return {
+    id,
+    state: state.name,
+    toolName,
+    args,
+    ...withoutUndefined({ title, hint, severity, kind, step }),
+    principalId: chat.principalId,
+    chatId: chat.chatId,
+    requestedAt,
+    deadline,
+    deciders: { principals, roles },
+  }
+}
+
+/** Returns the index of the step of an approval that people can decide now. */
+export function findOpenStep(approval: Approval): number | undefined {
+  return approval.state.name === 'requested' ? currentStep(approval) : undefined
+}

@@ -1,0 +1,92 @@
+import * as z from 'zod'
+
+import { ProtocolError } from '../../protocol/errors.ts'
+import { withoutUndefined } from '../../shared/collections.ts'
+import { toDecider } from '../../server/chats/decisions/decision-results.ts'
+import { reply } from '../../server/http/exchange.ts'
+import type { Route } from '../../server/http/http-router.ts'
+import type { Store } from '../../store/store.ts'
+import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
+import type { Core, OpenModule } from '../module.ts'
+import type { NotifyOptions } from './notice.ts'
+import { Notifier } from './notifier.ts'
+import type { NoticeBody } from './plan-notices.ts'
+
+/** The option of `createBridge` for notices. */
+export interface NotifyBridgeOptions {
+  /**
+   * Tells people about approvals: who, by which channel, when, and when again. Notices are sent at least once, also after a restart, and
+   * in order for each approval. Default: nobody is told.
+   */
+  readonly notify?: NotifyOptions
+}
+
+const isFunction = (value: unknown): boolean => typeof value === 'function'
+
+const Notify = z.strictObject({
+  channels: z.record(
+    z.string().regex(/^[\w-]{1,64}$/, { error: 'a name of letters, digits, _ and -' }),
+    z.looseObject({
+      send: z.custom(isFunction, { error: 'a function' }),
+      address: z.string().optional(),
+    }),
+  ),
+  plan: z.custom(isFunction, { error: 'a function' }).optional(),
+} satisfies Record<keyof NotifyOptions, z.ZodType>)
+
+export const NotifyBridgeOptionsSchema = { notify: Notify.optional() }
+
+/** Notices about approvals. */
+export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError }) => {
+  if (!notify) return {}
+  let notifier: Notifier | undefined
+  return {
+    openKinds: (store) => {
+      noticesOf(store)
+      return []
+    },
+    start: ({ ledger, store }, { sweepMs }) => {
+      notifier = new Notifier({
+        ...notify,
+        store: noticesOf(store),
+        ledger,
+        worker: ledger.worker,
+        intervalMs: sweepMs,
+        onError,
+      })
+      ledger.onChange(() => notifier?.wake())
+    },
+    createRoutes: noticeRoutes,
+    close: async () => notifier?.close(),
+  }
+}
+
+function noticesOf({ notices }: Store): NoticeStore {
+  if (notices) return notices
+  throw new TypeError(
+    'createBridge: `notify` needs a store with `notices`. Those of openSqliteStore and openPostgresStore have it.',
+  )
+}
+
+/** The endpoint that says who was told of an approval. */
+function noticeRoutes({ backend }: Core): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/approvals/:id/notices',
+      handle: async ({ principal, id }) => {
+        const { ledger, store, appName } = await backend.get()
+        if (!(await ledger.get(id, toDecider(principal))))
+          throw new ProtocolError('unknown-approval')
+        return reply(200, { notices: (await noticesOf(store).list(appName, id)).map(view) })
+      },
+    },
+  ]
+}
+
+/** What a receiver answered is for the operator only. */
+function view({ body, channel, state, at, attempts }: StoredNotice): Record<string, unknown> {
+  // The bridge wrote it.
+  const { type, to } = JSON.parse(body) as NoticeBody
+  return { type, channel, ...withoutUndefined({ to }), state, at, attempts }
+}

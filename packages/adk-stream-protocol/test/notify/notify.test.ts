@@ -1,0 +1,197 @@
+import { expect, test, vi } from 'vitest'
+
+import type { Notice, NoticeChannel, NotifyOptions } from '../../src/modules/notify/notice.ts'
+import { NoticeError } from '../../src/modules/notify/notice.ts'
+import { webhook } from '../../src/modules/notify/webhook.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import type { TestBridgeOptions } from '../approvals/support/test-bridge.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { SECRET, startReceiver } from './support/receiver.ts'
+
+/** A channel that keeps what it sends. */
+function recorder(fail?: (notice: Notice, count: number) => unknown) {
+  const notices: Notice[] = []
+  const references: (string | undefined)[] = []
+  const channel: NoticeChannel = {
+    send: async (notice, { reference }) => {
+      notices.push(notice)
+      references.push(reference)
+      const error = fail?.(notice, notices.length)
+      if (error !== undefined) throw error
+      return { answer: 'OK', reference: `message ${notice.approval.id}` }
+    },
+  }
+  const types = (): string[] => notices.map(({ type }) => type.replace('approval.', ''))
+  return { notices, references, channel, types }
+}
+
+async function open(notify: NotifyOptions, options: TestBridgeOptions = {}) {
+  const testBridge = await TestBridge.open({ isLive: false, notify, ...options })
+  const pay = async (chatId = 'chat-1', amount = 50) => {
+    const page = testBridge.page()
+    const text = `${callPayment(amount)}[[then]][[say Paid.]]`
+    const message = { id: `u-${chatId}`, role: 'user', parts: [{ type: 'text', text }] }
+    await page.post({ id: chatId, messages: [message] })
+    const { approvals = [] } = await page.list('state=requested&limit=1')
+    return approvals[0]?.id ?? ''
+  }
+  return {
+    testBridge,
+    pay,
+    [Symbol.asyncDispose]: () => testBridge[Symbol.asyncDispose](),
+  }
+}
+
+test('[NT1560] [NT1566] a webhook learns of a request, the decision and the result, in order, signed and without arguments', async () => {
+  await using receiver = await startReceiver()
+  const { url } = receiver
+  const ops = webhook({ url, secret: SECRET, allowPrivateNetwork: true })
+  await using opened = await open({ channels: { ops } })
+  const id = await opened.pay()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  await opened.testBridge.page('hanako').decide(id, { approved: true })
+  await expect
+    .poll(receiver.types)
+    .toEqual(['approval.requested', 'approval.approved', 'approval.succeeded'])
+  const [requested, approved] = receiver.received
+  expect(requested?.data).toMatchObject({
+    approvalId: id,
+    state: 'requested',
+    toolName: 'process_payment',
+    principalId: 'hanako',
+    deciders: { principals: ['hanako'], roles: [] },
+  })
+  expect(JSON.stringify(receiver.received.map(({ data }) => data))).not.toContain('amount')
+  expect(approved?.data).toMatchObject({ by: 'hanako' })
+  expect(new Set(receiver.received.map((one) => one.id)).size).toBe(3)
+  expect(receiver.received.every((one) => /^msg_\w+$/.test(one.id))).toBe(true)
+})
+
+test('[NT1561] a plan says who is told when, and a reminder is not sent after the decision', async () => {
+  const [chat, phone] = [recorder(), recorder()]
+  await using opened = await open({
+    channels: { chat: chat.channel, phone: phone.channel },
+    plan: ({ toolName, deciders }) => [
+      { tell: 'chat', to: `${toolName} ${deciders.principals.join()}` },
+      { tell: 'chat', after: 300 },
+      { tell: 'phone', after: 24 * 3_600_000, to: 'backup' },
+    ],
+  })
+  const id = await opened.pay()
+  await expect.poll(chat.types).toEqual(['requested', 'reminder'])
+  expect(chat.notices[0]?.to).toBe('process_payment hanako')
+  expect(chat.references).toEqual([undefined, `message ${id}`])
+  const page = opened.testBridge.page()
+  await page.decide(id, { approved: false, reason: 'No.' })
+  await expect.poll(chat.types).toEqual(['requested', 'reminder', 'denied'])
+  expect(chat.notices[2]).toMatchObject({ by: 'hanako', reason: 'No.' })
+  expect(phone.notices).toEqual([])
+  const log = await readLog(opened.testBridge, id)
+  expect(log).toMatchObject([
+    { channel: 'chat', type: 'approval.requested', state: 'sent', attempts: 1 },
+    { channel: 'chat', type: 'approval.reminder', state: 'sent' },
+    { channel: 'phone', to: 'backup', state: 'ended', attempts: 0 },
+    { channel: 'chat', type: 'approval.denied', state: 'sent' },
+  ])
+})
+
+test('[NT1562] the people of the next step are told when the step before is complete', async () => {
+  const chat = recorder()
+  const chain = [{ principals: ['hanako'] }, { roles: ['manager'] }]
+  await using opened = await open(
+    {
+      channels: { chat: chat.channel },
+      plan: ({ step, deciders }) => [{ tell: 'chat', to: `${step} ${deciders.roles.join()}` }],
+    },
+    { approvals: { process_payment: { chain } } },
+  )
+  const id = await opened.pay()
+  await opened.testBridge.page().decide(id, { approved: true })
+  await expect.poll(chat.types).toEqual(['requested', 'voted', 'requested'])
+  expect(chat.notices.map(({ to }) => to)).toEqual(['0 ', undefined, '1 manager'])
+})
+
+test('[NT1563] a notice that fails is tried again with its id, also after a restart, and later ones wait for it', async () => {
+  let isUp = false
+  const chat = recorder(() => (isUp ? undefined : new NoticeError('Down.', { retryMs: 50 })))
+  await using opened = await open({ channels: { chat: chat.channel } })
+  const id = await opened.pay()
+  await expect.poll(() => chat.notices.length).toBeGreaterThan(1)
+  await opened.testBridge.page().decide(id, { approved: true })
+  expect(new Set(chat.types())).toEqual(new Set(['requested']))
+  await opened.testBridge.restart()
+  isUp = true
+  const count = chat.notices.length
+  await expect.poll(() => chat.types().slice(-2)).toEqual(['approved', 'succeeded'])
+  expect(chat.notices.length).toBeGreaterThan(count)
+  const ids = chat.notices.filter(({ type }) => type === 'approval.requested').map((one) => one.id)
+  expect(new Set(ids).size).toBe(1)
+})
+
+test('[NT1564] status 410 ends a channel for good, and no other one', async () => {
+  await using receiver = await startReceiver(() => ({ status: 410 }))
+  const ops = webhook({ url: receiver.url, secret: SECRET, allowPrivateNetwork: true })
+  const other = recorder()
+  await using opened = await open({ channels: { ops, other: other.channel } })
+  await opened.pay('chat-1')
+  await expect.poll(() => opened.testBridge.errors.map(String).join()).toContain('ops')
+  await opened.testBridge.restart()
+  await opened.pay('chat-2')
+  await expect.poll(() => other.notices.length).toBe(2)
+  expect(receiver.received).toHaveLength(1)
+})
+
+test('[NT1564] a status other than 2xx is tried again when Retry-After says, and a redirect is not followed', async () => {
+  await using elsewhere = await startReceiver()
+  const soon = { 'retry-after': '1' }
+  const answers = [
+    { status: 503, headers: soon },
+    { status: 307, headers: { ...soon, location: elsewhere.url } },
+  ]
+  await using receiver = await startReceiver(
+    (_received, number) => answers[number - 1] ?? { status: 200 },
+  )
+  const ops = webhook({ url: receiver.url, secret: SECRET, allowPrivateNetwork: true })
+  await using opened = await open({ channels: { ops } })
+  await opened.pay()
+  await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBe(3)
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1)
+  expect(elsewhere.received).toEqual([])
+})
+
+test('[NT1565] a plan that fails or names an unknown channel tells everyone', async () => {
+  const [one, two] = [recorder(), recorder()]
+  const plan = vi
+    .fn()
+    .mockReturnValueOnce([{ tell: 'three' }])
+    .mockImplementationOnce(() => {
+      throw new Error('No plan.')
+    })
+  await using opened = await open({ channels: { one: one.channel, two: two.channel }, plan })
+  await opened.pay('chat-1')
+  await opened.pay('chat-2')
+  await expect.poll(() => [one.notices.length, two.notices.length]).toEqual([2, 2])
+  expect(opened.testBridge.errors.map(String)).toHaveLength(2)
+})
+
+test('[NT1567] only those who may see an approval read who was told, and not what a receiver answered', async () => {
+  const chat = recorder()
+  await using opened = await open({ channels: { chat: chat.channel } })
+  const id = await opened.pay()
+  await expect.poll(() => chat.notices.length).toBe(1)
+  expect(JSON.stringify(await readLog(opened.testBridge, id))).not.toContain('OK')
+  const response = await fetch(`${opened.testBridge.url}/approvals/${id}/notices`, {
+    headers: { 'x-api-key': 'taro' },
+  })
+  expect(await response.json()).toMatchObject({ error: { code: 'unknown-approval' } })
+})
+
+async function readLog(testBridge: TestBridge, id: string): Promise<unknown> {
+  const url = `${testBridge.url}/approvals/${id}/notices`
+  const read = async (): Promise<{ readonly notices: readonly { readonly state: string }[] }> =>
+    (await (await fetch(url, { headers: { 'x-api-key': 'hanako' } })).json()) as never
+  await expect
+    .poll(async () => (await read()).notices.map(({ state }) => state))
+    .not.toContain('waiting')
+  return (await read()).notices
+}
