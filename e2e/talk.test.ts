@@ -139,7 +139,9 @@ test('[DM90] [DM48] [DM680] a payment is approved during speech on a phone, and 
     const box = await page.locator(part).boundingBox()
     return box ? Math.round(box.y + box.height / 2) : undefined
   }
-  expect(await middleOf('.microphone')).toBe(await middleOf('.adk-stage-main'))
+  const distance = async () =>
+    ((await middleOf('.microphone')) ?? 0) - ((await middleOf('.adk-stage-main')) ?? 0)
+  await expect.poll(distance).toBe(0)
   // In landscape and at 400 % zoom the card does not fit, so the approval is pinned.
   const pinned = page.getByRole('region', { name: 'Pending approval' })
   const pinnedApprove = pinned.getByRole('button', { name: 'Approve $30.00' })
