@@ -106,11 +106,12 @@ export type AuditEvent =
       readonly output?: unknown
       readonly receipt?: Preview
     }
-  /** The lease of the worker expired while the tool was running. */
+  /** The lease of the worker expired while the tool was running. `isUnstarted`: the worker learned too late that it had the call, and did not start it. */
   | {
       readonly type: 'lost'
       readonly worker: string
       readonly becomes: 'unknown' | 'approved'
+      readonly isUnstarted?: boolean
     }
 
 /** The events that change neither the state of an approval nor its votes. */

@@ -204,15 +204,16 @@ export class Ledger {
     // running here and must not run twice.
     if (this.#running.has(id)) return { refused: 'not-approved' }
     this.#hold(id)
-    let steps: Steps | Refusal | undefined
+    const { worker } = this
     try {
-      const { worker } = this
-      steps = await step({ type: 'claim', toolCallId, toolName, digest, worker })
-      return steps
-    } finally {
-      const isClaimed =
-        steps && !isRefusal(steps) && steps.some(({ state }) => state.name === 'executing')
+      const steps = await step({ type: 'claim', toolCallId, toolName, digest, worker })
+      const isClaimed = !isRefusal(steps) && steps.some(({ state }) => state.name === 'executing')
       if (!isClaimed) this.#release(id)
+      return steps
+    } catch (error) {
+      // LG1450: the claim may be stored although the store has failed.
+      this.#running.set(id, { type: 'lose', worker, isUnstarted: true })
+      throw error
     }
   }
 

@@ -71,8 +71,13 @@ export type ApprovalCommand =
     }
   | ({ readonly type: 'succeed'; readonly worker: string } & Success)
   | ({ readonly type: 'fail'; readonly worker: string } & Failure)
-  /** With `leaseMs`: only if the worker has not renewed its lease for that time. */
-  | { readonly type: 'lose'; readonly worker: string; readonly leaseMs?: number }
+  /** `leaseMs`: only if the worker has not renewed its lease for that time. `isUnstarted`: the worker has not started the call. */
+  | {
+      readonly type: 'lose'
+      readonly worker: string
+      readonly leaseMs?: number
+      readonly isUnstarted?: boolean
+    }
 
 /** The outcome of a call that succeeded. */
 interface Success {
@@ -324,10 +329,10 @@ function finish(
       return createTransition(approval, { state: failed }, { at: now, event })
     }
     case 'lose': {
-      const becomes = terms.idempotent ? 'approved' : 'unknown'
-      const event = { type: 'lost', worker: state.worker, becomes } as const
+      const { worker, leaseMs, isUnstarted = false } = command
+      const becomes = terms.idempotent || isUnstarted ? 'approved' : 'unknown'
+      const event = { type: 'lost', worker, becomes, ...(isUnstarted && { isUnstarted }) } as const
       const lost = { name: becomes, at: now, ...edit } as const
-      const { worker, leaseMs } = command
       const silent = leaseMs === undefined ? {} : { silent: { worker, leaseMs } }
       return { ...createTransition(approval, { state: lost }, { at: now, event }), ...silent }
     }

@@ -206,6 +206,32 @@ test('[LG82] an outcome that could not be stored is stored later, and the call i
   expect(ledger.busy).toBe(false)
 })
 
+test.each(['stored', 'not stored'])(
+  '[LG1450] a claim that was %s although the store failed is neither lost nor run twice',
+  async (how) => {
+    const { store, ledger } = openLedger()
+    taken(await ledger.request(requestOf()))
+    const replaceAll = store.replaceAll.bind(store)
+    store.replaceAll = async (transitions) => {
+      if (how === 'stored') await replaceAll(transitions)
+      throw new Error('the connection was lost')
+    }
+    const approval = await ledger.get('approval-1')
+    if (!approval) throw new Error('No approval.')
+    const decide = () => ledger.decideAndClaim(approval, yes, requestOf())
+    await expect(decide()).rejects.toThrow('the connection was lost')
+    expect(ledger.busy).toBe(true)
+    store.replaceAll = replaceAll
+    const settled = await ledger.recover()
+    expect(settled.map(({ state }) => state.name)).toEqual(how === 'stored' ? ['approved'] : [])
+    expect(ledger.busy).toBe(false)
+    if (how === 'not stored') taken(await ledger.decide('approval-1', yes))
+    taken(await ledger.claim('approval-1', requestOf()))
+    expect(await ledger.claim('approval-1', requestOf())).toEqual({ refused: 'not-approved' })
+    expect(taken(await ledger.succeed('approval-1', 1)).state.name).toBe('succeeded')
+  },
+)
+
 test('[LG82] the next recovery settles a call that its worker abandoned', async () => {
   const { ledger } = openLedger()
   taken(await ledger.request(requestOf()))

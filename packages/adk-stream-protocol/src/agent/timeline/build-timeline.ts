@@ -103,7 +103,7 @@ function readRecoveries(
   const known = new Map(approvals.map((approval) => [approval.approvalId, approval]))
   return audit.flatMap(({ approvalId, at, version, event }): TimelineEntry[] => {
     const approval = known.get(approvalId)
-    if (event.type !== 'lost' || !approval) return []
+    if (event.type !== 'lost' || event.isUnstarted || !approval) return []
     const { messageId, toolCallId } = approval
     const id = `hand-over:${approvalId}:${version}`
     return [{ type: 'hand-over', id, messageId, at, to: 'server', toolCallId }]

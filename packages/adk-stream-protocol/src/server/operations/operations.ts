@@ -125,7 +125,7 @@ export class Operations {
         })
         break
       case 'lost':
-        this.#callLost(approval, event.becomes)
+        this.#callLost(approval, event)
         break
       case 'voted':
       case 'withdrawn':
@@ -214,9 +214,15 @@ export class Operations {
     })
   }
 
-  #callLost(approval: Approval, becomes: 'unknown' | 'approved'): void {
+  #callLost(
+    approval: Approval,
+    { becomes, isUnstarted }: Extract<AuditEvent, { type: 'lost' }>,
+  ): void {
     const { toolName } = approval
-    if (becomes === 'unknown') {
+    if (isUnstarted) {
+      const message = `The store failed before ${toolName} started. The call starts now.`
+      this.#logCall(approval, { level: 'warn', event: 'call.recovered', message })
+    } else if (becomes === 'unknown') {
       this.#toolEnded(toolName, 'unknown')
       const message = `A process was lost while ${toolName} ran. It is unknown whether the call took effect.`
       this.#logCall(approval, { level: 'error', event: 'call.unknown', message })

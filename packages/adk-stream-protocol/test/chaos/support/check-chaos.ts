@@ -45,7 +45,8 @@ function checkApproval(
   for (const [index, state] of states.entries()) {
     must(records[index]?.version === index, 'a version is missing or was used twice')
     const before = states[index - 1]
-    const isRetry = terms.idempotent && before === 'executing' && state === 'approved'
+    const mayStartAgain = terms.idempotent || isUnstarted(records[index])
+    const isRetry = mayStartAgain && before === 'executing' && state === 'approved'
     must(
       before === undefined || isRetry || NEXT[before].includes(state),
       `${before} became ${state}`,
@@ -75,10 +76,13 @@ function checkApproval(
   must(toolName !== QUESTION || end !== 'unknown', 'the answer was lost')
   if (isApproved && isPayment)
     must(end === 'succeeded' || end === 'unknown', `approved, and ends as ${end}`)
-  const started = records.filter(({ event }) => event.type === 'started')
+  const started = records.filter(
+    ({ event }, index) => event.type === 'started' && !isUnstarted(records[index + 1]),
+  )
   must(started.length <= 1 || terms.idempotent, `started ${started.length} times`)
-  for (const { at, event } of records) {
-    if (event.type !== 'lost') continue
+  for (const record of records) {
+    const { at, event } = record
+    if (event.type !== 'lost' || isUnstarted(record)) continue
     const from = Math.max(...started.filter((start) => start.at <= at).map((start) => start.at))
     must(
       isDisrupted(history, { from, to: at, by: isCrash }),
@@ -105,6 +109,11 @@ function checkApproval(
     must(isShown(parts[0], end), `${end} is shown as ${parts[0]?.state}`)
   must(isKnownTool(toolName), `unknown tool ${toolName}`)
   return found
+}
+
+/** Whether a server gave up a call that it had claimed without knowing it. */
+function isUnstarted(record: AuditRecord | undefined): boolean {
+  return record?.event.type === 'lost' && record.event.isUnstarted === true
 }
 
 /** Whether the person tried to send a message of a chat again. */
