@@ -1,10 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import type { Approval } from '../../src/approvals/approval.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { RecoveryQueue } from '../../src/server/chats/recovery/sweepers.ts'
+import { defer } from '../../src/shared/async.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { GO } from '../approvals/support/named-agents.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { chat, requestOf, taken } from '../ledger/support/fixture.ts'
 import { subjects } from '../ledger/support/subjects.ts'
 
@@ -85,3 +89,39 @@ async function openMemory() {
   if (!open) throw new Error('there is a store in memory')
   return open()
 }
+
+test('[LG1451] a sweep that takes long does not keep a server from renewing its lease', async () => {
+  const [sweeping, released] = [defer(), defer()]
+  let renewals = 0
+  await using testBridge = await TestBridge.open({
+    isLive: false,
+    limits: { sweepMs: 10 },
+    respond: () => [{ type: 'wait', gate: 'reply' }],
+    openStore: async () => {
+      const store = await openSqliteStore({ path: ':memory:' })
+      const { approvals } = store
+      const heartbeat = approvals.heartbeat.bind(approvals)
+      approvals.heartbeat = async (...lease) => {
+        renewals += 1
+        await heartbeat(...lease)
+      }
+      approvals.due = async () => {
+        sweeping.resolve()
+        await released.promise
+        return []
+      }
+      return store
+    },
+  })
+  // A server with a turn has a lease to renew.
+  const reply = testBridge.page().post(GO)
+  await sweeping.promise
+  const before = renewals
+  try {
+    await vi.waitFor(() => expect(renewals).toBeGreaterThan(before + 2))
+  } finally {
+    released.resolve()
+    testBridge.emulator.release('reply')
+    await reply
+  }
+})

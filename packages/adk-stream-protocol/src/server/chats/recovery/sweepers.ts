@@ -45,11 +45,22 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
   const { onSwept, onError } = options
   const queue = new RecoveryQueue(resume, intervalMs)
   let isDraining = false
+  let renewal: Promise<void> | undefined
 
+  const renewLease = async (): Promise<void> => {
+    const { ledger } = await backend.get()
+    // An idle process writes to the disk only if another one has work.
+    await (ledger.busy || mustWrite() ? ledger.heartbeat() : ledger.tickLeases())
+  }
+  const renew = (): Promise<void> => {
+    renewal ??= renewLease().finally(() => {
+      renewal = undefined
+    })
+    return renewal
+  }
   const sweep = async (): Promise<void> => {
     const { ledger, browserCalls } = await backend.get()
-    // Renew leases first, because the rest may take long. An idle process writes to the disk only if another one has work.
-    await (ledger.busy || mustWrite() ? ledger.heartbeat() : ledger.tickLeases())
+    await renew()
     await ledger.locks.releaseLeft()
     // After the renewal: no other process takes a chat over that this one still has.
     for (const chat of await ledger.locks.findLost()) options.onLost(chat)
@@ -70,7 +81,7 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
       void expireBrowserCall(options, call).catch(onError)
     await recoverTurns()
   }
-  const stop = repeat(intervalMs, async () => {
+  const work = async (): Promise<void> => {
     try {
       await sweep()
       onSwept()
@@ -78,7 +89,9 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
       onSwept(error)
       onError(error)
     }
-  })
+  }
+  // LG1451: a sweep may take longer than a lease. It reports the errors of the store itself.
+  const stop = repeat(intervalMs, work, () => renew().catch(() => undefined))
   return { drain: () => void (isDraining = true), close: stop }
 }
 
@@ -130,10 +143,19 @@ export function startRetention(options: RetentionSweeperOptions): Sweeper {
   }
 }
 
-/** Repeats work that never rejects, one run at a time. Returns a function that stops, and waits for the current run. */
-function repeat(intervalMs: number, work: () => Promise<void>): () => Promise<void> {
+/**
+ * Repeats work that never rejects, one run at a time. While a run takes longer than the interval, repeats `meanwhile`. Returns a function
+ * that stops, and waits for what is running.
+ */
+function repeat(
+  intervalMs: number,
+  work: () => Promise<void>,
+  meanwhile?: () => Promise<void>,
+): () => Promise<void> {
   let running: Promise<void> | undefined
+  let other: Promise<void> | undefined
   const timer = setInterval(() => {
+    if (running) other = meanwhile?.()
     running ??= work().finally(() => {
       running = undefined
     })
@@ -142,6 +164,7 @@ function repeat(intervalMs: number, work: () => Promise<void>): () => Promise<vo
   return async () => {
     clearInterval(timer)
     await running
+    await other
   }
 }
 
