@@ -8,6 +8,7 @@ import {
   ApprovalFilters,
   ApprovalHistoryList,
   ApprovalInbox,
+  en,
   useApprovalHistory,
 } from '../../src/react/index.ts'
 import type { HistoryApi } from '../../src/react/hooks/use-approval-lists.ts'
@@ -33,6 +34,32 @@ function approval(id: string, fields: Partial<PendingApproval> = {}): PendingApp
 const lines = (): HTMLElement[] => screen.getAllByRole('button', { expanded: false })
 const focused = (): string | null | undefined =>
   document.activeElement?.closest('li')?.getAttribute('aria-label')
+
+test('[RE1480] an inbox is shown as the hook returns it, and a prop replaces the same part', async () => {
+  const decided: string[] = []
+  const inbox = {
+    approvals: [approval('one')],
+    hasMore: true,
+    loadingMore: false,
+    problem: undefined,
+    refusals: new Map(),
+    deciding: new Set<string>(),
+    waitingDecisions: new Map(),
+    decide: async (id: string) => void decided.push(id),
+    cancelDecision: () => true,
+    withdraw: async () => undefined,
+    loadMore: () => void decided.push('more'),
+  }
+  const view = render(<ApprovalInbox inbox={inbox} />)
+  await user.click(screen.getByRole('button', { name: en.approval.approve }))
+  await user.click(screen.getByRole('button', { name: en.inbox.loadMore }))
+  expect(decided).toEqual(['one', 'more'])
+  view.rerender(<ApprovalInbox inbox={inbox} approvals={[approval('two')]} hasMore={false} />)
+  expect(screen.getAllByRole('listitem').map((item) => item.getAttribute('aria-label'))).toEqual([
+    'Run two',
+  ])
+  expect(screen.queryByRole('button', { name: en.inbox.loadMore })).toBeNull()
+})
 
 test('[RE452] a collapsible list is one tab stop; keys move, open and close', async () => {
   const decided: string[] = []

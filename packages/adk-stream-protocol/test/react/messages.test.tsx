@@ -66,6 +66,30 @@ describe('the conversation', () => {
     expect(renderActions).not.toHaveBeenCalled()
   })
 
+  test('[RE1480] a chat is shown as the hook returns it, and a prop replaces the same part', async () => {
+    const decided: string[] = []
+    const chat = {
+      messages: [answer(payment(), approvalPart())],
+      status: 'ready',
+      decide: async (id: string) => void decided.push(id),
+      cancelDecision: () => true,
+      refusals: new Map(),
+      votes: new Map(),
+      hints: new Map([['approval-1', 'The current hint']]),
+      details: new Map(),
+      unconfirmed: new Set<string>(),
+      waitingDecisions: new Map(),
+      isConnected: true,
+    }
+    const view = render(<MessageList chat={chat} />)
+    expect(screen.getByText('The current hint')).toBeTruthy()
+    await user.click(screen.getByRole('button', { name: en.approval.approve }))
+    expect(decided).toHaveLength(1)
+    view.rerender(<MessageList chat={chat} messages={[says('m', 'Another message')]} />)
+    expect(screen.getByText('Another message')).toBeTruthy()
+    expect(screen.queryByText('The current hint')).toBeNull()
+  })
+
   test('[RE12] a part that is changed in place is shown with its new text', () => {
     const first = grown('He')
     const view = render(<MessageList messages={[first]} status="streaming" />)

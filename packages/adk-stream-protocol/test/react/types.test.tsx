@@ -8,11 +8,12 @@ import type {
   WebSocketTransport,
   SseTransport,
 } from '../../src/client/index.ts'
-import type { AdkChat } from '../../src/react/index.ts'
+import type { AdkChat, Inbox } from '../../src/react/index.ts'
 import { useBrowserTools } from '../../src/react/index.ts'
 import { browserTool } from '../../src/server/index.ts'
 import type { AnyChatTransport } from '../../src/react/hooks/use-chat-instance.ts'
 import type { BrowserToolsOf } from '../../src/react/hooks/use-browser-tools.ts'
+import type { ApprovalInboxProps } from '../../src/react/components/approval-inbox.tsx'
 import type { MessageListProps } from '../../src/react/components/message-list.tsx'
 
 const Payment = z.object({ amount: z.number(), recipient: z.string().default('花子') })
@@ -112,6 +113,6 @@ test('[RE19] every transport is accepted, and the list accepts the result of the
   type Tools = InferAdkTools<readonly [typeof payment]>
   expectTypeOf<WebSocketTransport>().toExtend<AnyChatTransport<Tools>>()
   expectTypeOf<SseTransport>().toExtend<AnyChatTransport<Tools>>()
-  expectTypeOf<AdkChat<Tools>['messages']>().toExtend<MessageListProps['messages']>()
-  expectTypeOf<AdkChat<Tools>['refusals']>().toExtend<NonNullable<MessageListProps['refusals']>>()
+  expectTypeOf<AdkChat<Tools>>().toExtend<NonNullable<MessageListProps['chat']>>()
+  expectTypeOf<Inbox>().toExtend<NonNullable<ApprovalInboxProps['inbox']>>()
 })

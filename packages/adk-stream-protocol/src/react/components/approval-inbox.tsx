@@ -32,16 +32,35 @@ import { Countdown } from './countdown.tsx'
 import { LiteralText } from './call-details.tsx'
 import type { ApprovalLinkState } from '../hooks/use-approval-link.ts'
 import { OutlinedButton } from './buttons.tsx'
+import { withoutUndefined } from '../../shared/collections.ts'
+import type { Inbox } from '../hooks/use-approval-lists.ts'
 
 /**
- * Pending approvals and actions, as `useInbox` returns them.
+ * Pending approvals and actions: an `inbox`, or its parts.
  *
  * @inline
  */
-export interface ApprovalInboxProps {
-  readonly approvals: readonly PendingApproval[]
+export type ApprovalInboxProps = InboxOptions &
+  ({ readonly inbox: ShownInbox } | Required<Pick<InboxOptions, 'approvals' | 'onDecide'>>)
+
+/**
+ * The part of the result of `useInbox` that the inbox shows.
+ *
+ * @inline
+ */
+type ShownInbox = Omit<Inbox, 'undecided' | 'refresh'>
+
+/**
+ * What the inbox shows. A prop replaces the same part of `inbox`.
+ *
+ * @inline
+ */
+interface InboxOptions {
+  /** The result of `useInbox`. */
+  readonly inbox?: ShownInbox | undefined
+  readonly approvals?: readonly PendingApproval[] | undefined
   /** Sends a decision. Report an error through `refusals`. */
-  readonly onDecide: (approvalId: string, decision: Decision) => void | Promise<void>
+  readonly onDecide?: ((approvalId: string, decision: Decision) => void | Promise<void>) | undefined
   /** Why the server refused decisions, by approval id. */
   readonly refusals?: ReadonlyMap<string, ServerError> | undefined
   /** The ids of approvals whose decision is being sent. Their forms are hidden. */
@@ -72,8 +91,10 @@ export interface ApprovalInboxProps {
 }
 
 /** Lists the pending approvals of all chats, each with a form to decide it. */
-export function ApprovalInbox(props: ApprovalInboxProps) {
-  const { approvals, onDecide, onWithdraw, refusals, deciding, problem, renderChatLink } = props
+export function ApprovalInbox({ inbox: shown, ...own }: ApprovalInboxProps) {
+  const props = shown ? { ...toProps(shown), ...withoutUndefined(own) } : own
+  const { approvals = [], onDecide, onWithdraw, refusals, deciding, problem } = props
+  const { renderChatLink } = props
   const { collapsible = false } = props
   const describe = useDescribeCall()
   const { inbox } = useAdkLabels()
@@ -82,7 +103,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
   const focusList = (): void => listRef.current?.focus()
   const decide = (approvalId: string, decision: Decision): void => {
     focusList()
-    void onDecide(approvalId, decision)
+    void onDecide?.(approvalId, decision)
   }
   const cancel = (approvalId: string): boolean => {
     focusList()
@@ -128,6 +149,16 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
       }))}
     />
   )
+}
+
+function toProps(inbox: ShownInbox): InboxOptions {
+  return {
+    ...inbox,
+    onDecide: inbox.decide,
+    onCancelDecision: inbox.cancelDecision,
+    onWithdraw: inbox.withdraw,
+    onLoadMore: inbox.loadMore,
+  }
 }
 
 /** Returns the accessible name of an approval, and its severity. */

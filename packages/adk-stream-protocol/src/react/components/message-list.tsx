@@ -23,6 +23,7 @@ import {
   readIncomplete,
   type ServerError,
 } from '../reading/problem.ts'
+import { withoutUndefined } from '../../shared/collections.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { findInnerQuestions, toWaitsFor } from '../reading/question.ts'
 import type { Usage as UsageCount } from '../../protocol/message.ts'
@@ -36,20 +37,43 @@ import { SignInCard } from './sign-in-card.tsx'
 import { ToolCard } from './tool-card.tsx'
 
 /**
- * Messages and approvals, as `useAdkChat` returns them.
+ * Messages and approvals: a `chat`, or its parts.
  *
  * @inline
  */
-export interface MessageListProps extends Partial<ApprovalContextValue> {
-  readonly messages: readonly UIMessage[]
-  /** The `status` of `useAdkChat` or `useChat`. Default `ready`. */
-  readonly status?: string
+export type MessageListProps = ListOptions &
+  ({ readonly chat: ShownChat } | { readonly messages: readonly UIMessage[] })
+
+/**
+ * What the list shows. A prop replaces the same part of `chat`.
+ *
+ * @inline
+ */
+interface ListOptions extends Partial<ApprovalContextValue> {
+  /** The result of `useAdkChat`. */
+  readonly chat?: ShownChat | undefined
+  /** The messages of `useChat`. Default: those of `chat`. */
+  readonly messages?: readonly UIMessage[] | undefined
+  /** The `status` of `useChat`. Default: that of `chat`, or `ready`. */
+  readonly status?: string | undefined
   /** Regenerates the last reply. The button is not shown if an approved call may have run in that reply. Pass a stable function. */
   readonly onRegenerate?: (() => void) | undefined
   /** Renders more actions in the footer of each message. Pass a stable function. */
   readonly renderActions?: ((message: UIMessage) => ReactNode) | undefined
   /** Shows what the person is saying, until it is a message. */
   readonly voice?: VoiceSource<SpeechView> | undefined
+}
+
+/**
+ * The part of the result of `useAdkChat` that the list shows.
+ *
+ * @inline
+ */
+interface ShownChat extends Omit<ApprovalContextValue, 'onDecide' | 'onCancelDecision'> {
+  readonly messages: readonly UIMessage[]
+  readonly status: string
+  readonly decide: ApprovalContextValue['onDecide']
+  readonly cancelDecision: ApprovalContextValue['onCancelDecision']
 }
 
 /** The part of a `Voice` state that the list shows. */
@@ -59,10 +83,18 @@ interface SpeechView {
 }
 
 /** Shows a conversation. A chunk renders only its own message. */
-export function MessageList(props: MessageListProps) {
-  const { messages, status = 'ready', onRegenerate, renderActions, voice } = props
+export function MessageList({ chat, ...own }: MessageListProps) {
+  const props = chat
+    ? {
+        ...chat,
+        onDecide: chat.decide,
+        onCancelDecision: chat.cancelDecision,
+        ...withoutUndefined(own),
+      }
+    : own
+  const { messages = [], status = 'ready', onRegenerate, renderActions, voice } = props
   const { message: labels } = useAdkLabels()
-  const context = useCardContext(props)
+  const context = useCardContext(props, messages)
   const logRef = useRef<HTMLDivElement>(null)
   const busy = isBusy({ status })
   const last = messages.at(-1)
@@ -119,8 +151,11 @@ export function MessageList(props: MessageListProps) {
 }
 
 /** Returns what the cards need. The same object until something of it changes. */
-function useCardContext(props: MessageListProps): CardContext {
-  const { messages, details = DEFAULTS.details } = props
+function useCardContext(
+  props: Partial<ApprovalContextValue>,
+  messages: readonly UIMessage[],
+): CardContext {
+  const { details = DEFAULTS.details } = props
   return useSameObject({
     onDecide: props.onDecide ?? DEFAULTS.onDecide,
     onRefresh: props.onRefresh,
