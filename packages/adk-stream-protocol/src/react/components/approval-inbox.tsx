@@ -36,14 +36,6 @@ import { withoutUndefined } from '../../shared/collections.ts'
 import type { Inbox } from '../hooks/use-approval-lists.ts'
 
 /**
- * Pending approvals and actions: an `inbox`, or its parts.
- *
- * @inline
- */
-export type ApprovalInboxProps = InboxOptions &
-  ({ readonly inbox: ShownInbox } | Required<Pick<InboxOptions, 'approvals' | 'onDecide'>>)
-
-/**
  * The part of the result of `useInbox` that the inbox shows.
  *
  * @inline
@@ -51,13 +43,14 @@ export type ApprovalInboxProps = InboxOptions &
 type ShownInbox = Omit<Inbox, 'undecided' | 'refresh'>
 
 /**
- * What the inbox shows. A prop replaces the same part of `inbox`.
+ * Pending approvals and actions: an `inbox`, or its parts. A prop replaces the same part of `inbox`.
  *
  * @inline
  */
-interface InboxOptions {
+export interface ApprovalInboxProps {
   /** The result of `useInbox`. */
   readonly inbox?: ShownInbox | undefined
+  /** The approvals to list. Default: those of `inbox`, or none. */
   readonly approvals?: readonly PendingApproval[] | undefined
   /** Sends a decision. Report an error through `refusals`. */
   readonly onDecide?: ((approvalId: string, decision: Decision) => void | Promise<void>) | undefined
@@ -91,11 +84,10 @@ interface InboxOptions {
 }
 
 /** Lists the pending approvals of all chats, each with a form to decide it. */
-export function ApprovalInbox({ inbox: shown, ...own }: ApprovalInboxProps) {
-  const props = shown ? { ...toProps(shown), ...withoutUndefined(own) } : own
-  const { approvals = [], onDecide, onWithdraw, refusals, deciding, problem } = props
-  const { renderChatLink } = props
-  const { collapsible = false } = props
+export function ApprovalInbox(props: ApprovalInboxProps) {
+  const shown = toParts(props)
+  const { approvals = [], onDecide, onWithdraw, refusals, deciding, problem } = shown
+  const { renderChatLink, collapsible = false } = shown
   const describe = useDescribeCall()
   const { inbox } = useAdkLabels()
   const listRef = useRef<HTMLElement>(null)
@@ -107,7 +99,7 @@ export function ApprovalInbox({ inbox: shown, ...own }: ApprovalInboxProps) {
   }
   const cancel = (approvalId: string): boolean => {
     focusList()
-    return props.onCancelDecision?.(approvalId) ?? false
+    return shown.onCancelDecision?.(approvalId) ?? false
   }
   const withdraw = (approvalId: string): void => {
     focusList()
@@ -117,18 +109,18 @@ export function ApprovalInbox({ inbox: shown, ...own }: ApprovalInboxProps) {
     <ApprovalList
       label={inbox.title}
       collapsible={collapsible}
-      defaultOpenId={props.defaultOpenId}
+      defaultOpenId={shown.defaultOpenId}
       sectionRef={listRef}
       before={
         <>
           <p className="adk-hidden" role="status">
-            {inbox.label(approvals.filter(isUndecided).length, props.hasMore)}
+            {inbox.label(approvals.filter(isUndecided).length, shown.hasMore)}
           </p>
           {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
           {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}
         </>
       }
-      after={<LoadMore {...props} onGone={focusList} />}
+      after={<LoadMore {...shown} onGone={focusList} />}
       items={approvals.map((approval) => ({
         id: approval.id,
         ...nameItem(approval, describe),
@@ -138,8 +130,8 @@ export function ApprovalInbox({ inbox: shown, ...own }: ApprovalInboxProps) {
             approval={approval}
             refusal={refusals?.get(approval.id)}
             isSending={deciding?.has(approval.id) === true}
-            waiting={props.waitingDecisions?.get(approval.id)}
-            onCancelDecision={props.onCancelDecision && (() => cancel(approval.id))}
+            waiting={shown.waitingDecisions?.get(approval.id)}
+            onCancelDecision={shown.onCancelDecision && (() => cancel(approval.id))}
             onDecide={(decision) => decide(approval.id, decision)}
             onWithdraw={onWithdraw && (() => withdraw(approval.id))}
             link={approval.chatId !== undefined && renderChatLink?.(approval.chatId)}
@@ -151,14 +143,12 @@ export function ApprovalInbox({ inbox: shown, ...own }: ApprovalInboxProps) {
   )
 }
 
-function toProps(inbox: ShownInbox): InboxOptions {
-  return {
-    ...inbox,
-    onDecide: inbox.decide,
-    onCancelDecision: inbox.cancelDecision,
-    onWithdraw: inbox.withdraw,
-    onLoadMore: inbox.loadMore,
-  }
+/** Returns the props, with the parts of the inbox that they do not replace. */
+function toParts({ inbox, ...own }: ApprovalInboxProps): Omit<ApprovalInboxProps, 'inbox'> {
+  const { decide: onDecide, cancelDecision: onCancelDecision } = inbox ?? {}
+  const { withdraw: onWithdraw, loadMore: onLoadMore } = inbox ?? {}
+  const actions = { onDecide, onCancelDecision, onWithdraw, onLoadMore }
+  return { ...inbox, ...actions, ...withoutUndefined(own) }
 }
 
 /** Returns the accessible name of an approval, and its severity. */

@@ -37,22 +37,14 @@ import { SignInCard } from './sign-in-card.tsx'
 import { ToolCard } from './tool-card.tsx'
 
 /**
- * Messages and approvals: a `chat`, or its parts.
+ * Messages and approvals: a `chat`, or its parts. A prop replaces the same part of `chat`.
  *
  * @inline
  */
-export type MessageListProps = ListOptions &
-  ({ readonly chat: ShownChat } | { readonly messages: readonly UIMessage[] })
-
-/**
- * What the list shows. A prop replaces the same part of `chat`.
- *
- * @inline
- */
-interface ListOptions extends Partial<ApprovalContextValue> {
+export interface MessageListProps extends Partial<ApprovalContextValue> {
   /** The result of `useAdkChat`. */
   readonly chat?: ShownChat | undefined
-  /** The messages of `useChat`. Default: those of `chat`. */
+  /** The messages of `useChat`. Default: those of `chat`, or none. */
   readonly messages?: readonly UIMessage[] | undefined
   /** The `status` of `useChat`. Default: that of `chat`, or `ready`. */
   readonly status?: string | undefined
@@ -83,18 +75,10 @@ interface SpeechView {
 }
 
 /** Shows a conversation. A chunk renders only its own message. */
-export function MessageList({ chat, ...own }: MessageListProps) {
-  const props = chat
-    ? {
-        ...chat,
-        onDecide: chat.decide,
-        onCancelDecision: chat.cancelDecision,
-        ...withoutUndefined(own),
-      }
-    : own
-  const { messages = [], status = 'ready', onRegenerate, renderActions, voice } = props
+export function MessageList(props: MessageListProps) {
+  const { messages, status, onRegenerate, renderActions, voice, ...cards } = toParts(props)
   const { message: labels } = useAdkLabels()
-  const context = useCardContext(props, messages)
+  const context = useCardContext(cards, messages)
   const logRef = useRef<HTMLDivElement>(null)
   const busy = isBusy({ status })
   const last = messages.at(-1)
@@ -151,6 +135,19 @@ export function MessageList({ chat, ...own }: MessageListProps) {
 }
 
 /** Returns what the cards need. The same object until something of it changes. */
+/** Returns the props, with the parts of the chat that they do not replace. */
+function toParts({ chat, ...own }: MessageListProps): ListParts {
+  const parts = chat
+    ? { ...chat, onDecide: chat.decide, onCancelDecision: chat.cancelDecision }
+    : { messages: NO_MESSAGES, status: 'ready' }
+  return { ...parts, ...withoutUndefined(own) }
+}
+
+type ListParts = Omit<MessageListProps, 'chat' | 'messages' | 'status'> &
+  Pick<ShownChat, 'messages' | 'status'>
+
+const NO_MESSAGES: readonly UIMessage[] = []
+
 function useCardContext(
   props: Partial<ApprovalContextValue>,
   messages: readonly UIMessage[],
