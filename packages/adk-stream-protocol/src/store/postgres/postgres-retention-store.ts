@@ -161,8 +161,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
       SELECT app_name, user_id, session_id FROM ${schema}.sessions
       WHERE ($1::text IS NULL OR app_name = $1) AND greatest(updated_at, created_at) < ${before('$2')}
       AND NOT EXISTS (SELECT FROM ${schema}.approvals WHERE ${sameChat('approvals')} AND ${isOpen})
-      AND NOT EXISTS (
-        SELECT FROM ${schema}.browser_calls WHERE ${sameChat('browser_calls')} AND deadline > ${before('$2')})
+      ${KEEPING_TABLES.map((table) => `AND NOT EXISTS (SELECT FROM ${schema}.${table} WHERE ${sameChat(table)} AND deadline > ${before('$2')})`).join(' ')}
       AND NOT EXISTS (
         SELECT FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker)
         WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $3::double precision)
@@ -173,12 +172,11 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
     removeOrphan: `DELETE FROM ${schema}.chats WHERE ${inChat} AND NOT ${hasChat(`${schema}.`)}`,
     isKept: `
       SELECT 1 WHERE EXISTS (SELECT FROM ${schema}.approvals WHERE ${inChat} AND ${isOpen})
-      OR $4::double precision IS NOT NULL AND EXISTS (
-        SELECT FROM ${schema}.browser_calls WHERE ${inChat} AND deadline > ${before('$4')})`,
+      ${KEEPING_TABLES.map((table) => `OR $4::double precision IS NOT NULL AND EXISTS (SELECT FROM ${schema}.${table} WHERE ${inChat} AND deadline > ${before('$4')})`).join(' ')}`,
     removeSession: `
       DELETE FROM ${schema}.sessions WHERE app_name = $1 AND user_id = $2 AND session_id = $3
       AND ($4::double precision IS NULL OR greatest(updated_at, created_at) < ${before('$4')}) RETURNING 1`,
-    removeChat: ['chats', 'browser_calls', 'relay_turns', 'live_sessions'].map(
+    removeChat: ['chats', ...FEATURE_TABLES.flatMap(({ ofChats = [] }) => ofChats)].map(
       (table) => `DELETE FROM ${schema}.${table} WHERE ${inChat}`,
     ),
     unlock: `DELETE FROM ${schema}.chat_locks WHERE ${inChat}`,
@@ -225,4 +223,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
 }
 
 /** The tables with rows of a principal, other than sessions and approvals. */
+/** The tables whose rows keep a chat until their deadline. */
+const KEEPING_TABLES = FEATURE_TABLES.flatMap(({ keepsChats }) => keepsChats ?? [])
+
 const OWNED_TABLES = ['chats', ...FEATURE_TABLES.flatMap(({ owned }) => owned)]

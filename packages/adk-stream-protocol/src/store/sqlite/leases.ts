@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 
 import type { LeaseOptions, LeaseRenewal } from '../../approvals/approval-store.ts'
 import { StoreError } from '../store-error.ts'
+import type { FeatureTables } from '../tables/feature-tables.ts'
 import type { Connection } from './connection.ts'
 
 /**
@@ -58,13 +59,18 @@ export async function restartLeaseClock(connection: Connection): Promise<void> {
  * Ends leases from before the last restart of the machine. Only their times can lie in the future, because every
  * lease time is read inside the write transaction that stores it. Other old leases expire on their own.
  */
-export async function endEarlierLeases(connection: Connection, clock: LeaseClock): Promise<void> {
+export async function endEarlierLeases(
+  connection: Connection,
+  clock: LeaseClock,
+  features: readonly FeatureTables[],
+): Promise<void> {
+  const times = features.flatMap(({ leaseTime }) => leaseTime ?? [])
   const find = connection.prepare<{ later: number }>(`
     SELECT 1 AS later WHERE
       EXISTS (SELECT 1 FROM workers WHERE beat_at > ?1) OR EXISTS (SELECT 1 FROM chat_locks WHERE locked_at > ?1)
       OR EXISTS (SELECT 1 FROM approvals WHERE state = 'executing' AND started_at > ?1)
       OR EXISTS (SELECT 1 FROM approvals WHERE unreported_since IS NOT NULL AND unreported_since > ?1)
-      OR EXISTS (SELECT 1 FROM browser_calls WHERE taken_at > ?1)`)
+      ${times.map(({ table, column }) => `OR EXISTS (SELECT 1 FROM ${table} WHERE ${column} > ?1)`).join(' ')}`)
   // Usually there are none, and this query takes no lock.
   if ((await find.select(clock())).length === 0) return
   const steps = [
@@ -72,7 +78,9 @@ export async function endEarlierLeases(connection: Connection, clock: LeaseClock
     'DELETE FROM chat_locks WHERE locked_at > ?1',
     `UPDATE approvals SET started_at = 0 WHERE state = 'executing' AND started_at > ?1`,
     'UPDATE approvals SET unreported_since = 0 WHERE unreported_since IS NOT NULL AND unreported_since > ?1',
-    'UPDATE browser_calls SET taken_at = NULL WHERE taken_at > ?1',
+    ...times.map(
+      ({ table, column }) => `UPDATE ${table} SET ${column} = NULL WHERE ${column} > ?1`,
+    ),
   ].map((sql) => connection.prepare(sql))
   await connection.write(() => {
     const now = clock()

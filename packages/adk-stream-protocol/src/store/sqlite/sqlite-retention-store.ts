@@ -146,7 +146,7 @@ function prepareStatements(connection: Connection, clock: string) {
         WHERE (?1 IS NULL OR app_name = ?1) AND updated_at < ?2)
       AND created_at < ?2
       AND NOT EXISTS (SELECT 1 FROM approvals WHERE ${sameChat('approvals')} AND ${isOpen})
-      AND NOT EXISTS (SELECT 1 FROM browser_calls WHERE ${sameChat('browser_calls')} AND deadline > ?2)
+      ${KEEPING_TABLES.map((table) => `AND NOT EXISTS (SELECT 1 FROM ${table} WHERE ${sameChat(table)} AND deadline > ?2)`).join(' ')}
       AND NOT EXISTS (
         SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
         WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND ${lease} > ?3)
@@ -156,15 +156,15 @@ function prepareStatements(connection: Connection, clock: string) {
         EXISTS (SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker) WHERE ${locksChat} AND ${lease} > ?4)
         OR EXISTS (SELECT 1 FROM approvals WHERE ${inChat} AND ${isOpen})
         OR ?5 IS NOT NULL AND (
-          EXISTS (SELECT 1 FROM browser_calls WHERE ${inChat} AND deadline > ?5)
-          OR NOT EXISTS (
+          NOT EXISTS (
             SELECT 1 FROM sessions
-            WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND max(updated_at, created_at) < ?5))`),
+            WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND max(updated_at, created_at) < ?5)
+          ${KEEPING_TABLES.map((table) => `OR EXISTS (SELECT 1 FROM ${table} WHERE ${inChat} AND deadline > ?5)`).join(' ')})`),
     removeChat: [
       connection.prepare(
         'DELETE FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3',
       ),
-      ...['chats', 'browser_calls', 'live_sessions'].map((table) =>
+      ...['chats', ...FEATURE_TABLES.flatMap(({ ofChats = [] }) => ofChats)].map((table) =>
         connection.prepare(`DELETE FROM ${table} WHERE ${inChat}`),
       ),
       connection.prepare(`DELETE FROM chat_locks WHERE ${locksChat}`),
@@ -215,4 +215,7 @@ function prepareStatements(connection: Connection, clock: string) {
 }
 
 /** The tables with rows of a principal, other than sessions and approvals. */
+/** The tables whose rows keep a chat until their deadline. */
+const KEEPING_TABLES = FEATURE_TABLES.flatMap(({ keepsChats }) => keepsChats ?? [])
+
 const OWNED_TABLES = ['chats', ...FEATURE_TABLES.flatMap(({ owned }) => owned)]

@@ -1,4 +1,4 @@
-import { openFeatureTables } from './feature-tables.ts'
+import { FEATURE_TABLES, openFeatureTables } from './feature-tables.ts'
 import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
 import type { Store } from '../store.ts'
@@ -41,7 +41,7 @@ export async function openWithClocks(
   const connection = await openDatabase(options.path, options.busyTimeoutMs)
   const leaseClock = given.leaseClock ?? sharedLeaseClock(connection)
   try {
-    await endEarlierLeases(connection, leaseClock)
+    await endEarlierLeases(connection, leaseClock, FEATURE_TABLES)
     return createStore(connection, options, { clock, leaseClock })
   } catch (error) {
     connection.close()

@@ -21,6 +21,9 @@ export const BROWSER_CALL_TABLES: FeatureTables = {
   CREATE INDEX browser_calls_due ON $schema.browser_calls (app_name, deadline);
   `,
   owned: ['browser_calls'],
+  ofChats: ['browser_calls'],
+  keepsChats: 'browser_calls',
+  leased: 'browser_calls WHERE taken_at IS NOT NULL',
 }
 
 /** Stores calls that wait for clients. */

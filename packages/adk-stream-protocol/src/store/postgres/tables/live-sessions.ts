@@ -17,6 +17,7 @@ export const LIVE_SESSION_TABLES: FeatureTables = {
   );
   `,
   owned: ['live_sessions'],
+  ofChats: ['live_sessions'],
 }
 
 /** Stores the state of live sessions. */

@@ -42,4 +42,6 @@ export const RELAY_TABLES: FeatureTables = {
   CREATE INDEX relay_signals_of_target ON $schema.relay_signals (target);
   `,
   owned: ['relay_turns'],
+  ofChats: ['relay_turns'],
+  leased: 'relay_turns WHERE ended_at IS NULL',
 }

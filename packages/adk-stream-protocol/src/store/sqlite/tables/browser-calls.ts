@@ -24,6 +24,10 @@ export const BROWSER_CALL_TABLES: FeatureTables = {
   CREATE INDEX browser_calls_due ON browser_calls (app_name, deadline);
   `,
   owned: ['browser_calls'],
+  ofChats: ['browser_calls'],
+  keepsChats: 'browser_calls',
+  leased: 'browser_calls WHERE taken_at IS NOT NULL',
+  leaseTime: { table: 'browser_calls', column: 'taken_at' },
 }
 
 /** Stores calls that wait for clients, as durable as the conversation itself. `clock` is an SQL expression, in ms. */

@@ -17,6 +17,7 @@ export const LIVE_SESSION_TABLES: FeatureTables = {
   ) STRICT;
   `,
   owned: ['live_sessions'],
+  ofChats: ['live_sessions'],
 }
 
 /** Stores the state of live sessions. `clock` is an SQL expression, in ms. */
