@@ -47,6 +47,8 @@ export type AuditEvent =
       readonly digest: string
       readonly terms: ApprovalTerms
       readonly deadline: number
+      /** The version of the policy that set the terms, if the application names it. */
+      readonly policyVersion?: string
     }
   /** A link was created with which a person can decide once. */
   | {

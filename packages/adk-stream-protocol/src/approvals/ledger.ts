@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import { withoutUndefined } from '../shared/collections.ts'
 
 import type {
   ApprovalFilter,
@@ -34,6 +35,8 @@ export interface LedgerOptions {
   readonly worker?: string
   /** How many approvals may be pending at the same time. Default: 16 in a chat, 100 for a principal. */
   readonly quota?: Partial<PendingQuota>
+  /** The version of the policy, which the audit record keeps with each request. */
+  readonly policyVersion?: string
   /** How long a lease is valid without renewal, in ms. Default 15,000. */
   readonly leaseMs?: number
   /** How long the event loop of this process may be blocked before its lease expires, in ms. Default: 8 times `leaseMs`. */
@@ -62,6 +65,7 @@ export class Ledger {
   readonly #lease: OwnLease
   readonly #store: ApprovalStore
   readonly #quota: PendingQuota
+  readonly #policyVersion: string | undefined
   readonly #writer: ApprovalWriter
   /**
    * Calls that this worker has claimed and whose outcome is not stored. The value is the outcome that still has to be
@@ -78,6 +82,7 @@ export class Ledger {
     this.appName = appName
     this.worker = worker
     this.leaseMs = leaseMs
+    this.#policyVersion = options.policyVersion
     this.#quota = { perChat: 16, perPrincipal: 100, ...options.quota }
     this.#writer = new ApprovalWriter(store, appName, onError)
     this.#lease = new OwnLease(store, { worker, leaseMs, maxBlockedMs, onError })
@@ -112,7 +117,8 @@ export class Ledger {
       version: 0,
     }
     if (request.live === true) this.#isAwaited = true
-    const event = { type: 'requested', ...asked, deadline } as const
+    const version = withoutUndefined({ policyVersion: this.#policyVersion })
+    const event = { type: 'requested', ...asked, deadline, ...version } as const
     const entry = { approvalId: id, chat, version: 0, at, event }
     switch (await this.#store.insert(approval, entry, this.#quota)) {
       case 'inserted':

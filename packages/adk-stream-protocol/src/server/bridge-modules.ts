@@ -1,3 +1,8 @@
+import type { AuditHeadBridgeOptions } from '../modules/audit-head/audit-head-module.ts'
+import {
+  AuditHeadBridgeOptionsSchema,
+  openAuditHead,
+} from '../modules/audit-head/audit-head-module.ts'
 import type { LinksBridgeOptions } from '../modules/links/links-module.ts'
 import { LinksBridgeOptionsSchema, openLinks } from '../modules/links/links-module.ts'
 import type { McpBridgeOptions } from '../modules/mcp/mcp-module.ts'
@@ -18,7 +23,12 @@ import type { Route } from './http/http-router.ts'
 
 /** The options of `createBridge` that belong to modules. */
 export interface ModuleOptions
-  extends SignInBridgeOptions, McpBridgeOptions, LinksBridgeOptions, NotifyBridgeOptions {}
+  extends
+    SignInBridgeOptions,
+    McpBridgeOptions,
+    LinksBridgeOptions,
+    NotifyBridgeOptions,
+    AuditHeadBridgeOptions {}
 
 /** The schemas of these options. */
 export const ModuleOptionsSchema = {
@@ -26,10 +36,11 @@ export const ModuleOptionsSchema = {
   ...McpBridgeOptionsSchema,
   ...LinksBridgeOptionsSchema,
   ...NotifyBridgeOptionsSchema,
+  ...AuditHeadBridgeOptionsSchema,
 }
 
 /** The modules of a bridge. This file is the only one that names them. */
-const MODULES = [openSignIn, openMcp, openLinks, openReplies, openNotify] as const
+const MODULES = [openSignIn, openMcp, openLinks, openReplies, openNotify, openAuditHead] as const
 
 /** What the modules of a bridge add to it. */
 export interface BridgeModules {

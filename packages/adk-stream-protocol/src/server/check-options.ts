@@ -236,6 +236,7 @@ const Options = z.strictObject({
   whenTampered: z.enum(['report', 'refuse'], { error: "'report' or 'refuse'" }).optional(),
   whileRunning: z.enum(['refuse', 'queue'], { error: "'refuse' or 'queue'" }).optional(),
   approvals: Approvals.optional(),
+  policyVersion: z.string({ error: 'a string' }).min(1).max(200).optional(),
   approvalDeadlineMs: ApprovalDeadline.optional(),
   whenShortened: z.enum(['keep', 'rewind'], { error: "'keep' or 'rewind'" }).optional(),
   whilePending: z.enum(['keep', 'cancel'], { error: "'keep' or 'cancel'" }).optional(),

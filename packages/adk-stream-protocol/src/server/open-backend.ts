@@ -5,6 +5,7 @@ import { CallKinds } from '../calls/call-kind.ts'
 import { INPUT_KIND } from '../calls/input-kind.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
+import { withoutUndefined } from '../shared/collections.ts'
 import { retentionOf } from '../store/remove-data.ts'
 import type { Store } from '../store/store.ts'
 import type { BridgeModules } from './bridge-modules.ts'
@@ -38,6 +39,7 @@ export async function openBackend(
     appName,
     leaseMs: limits.leaseMs,
     maxBlockedMs: limits.maxBlockedMs,
+    ...withoutUndefined({ policyVersion: settings.policyVersion }),
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })

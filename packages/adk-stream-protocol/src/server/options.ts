@@ -67,6 +67,8 @@ export interface BridgeOptions extends AgentServices, ModuleOptions {
    * The policy overrides a tool's `requireConfirmation`. If the policy returns nothing for a call, the tool decides.
    */
   readonly approvals?: ApprovalPolicy
+  /** The version of `approvals`, such as a commit or a date. The audit record keeps it with each request. Default: none. */
+  readonly policyVersion?: string
   /** How long a person may take to decide, in ms, if the policy sets no deadline. Default: 24 hours. */
   readonly approvalDeadlineMs?: number
   /**

@@ -1,5 +1,6 @@
 import type { Approval } from '../../../approvals/approval.ts'
 import { BROWSER_TIMED_OUT } from '../../../calls/browser-tool.ts'
+import { repeat } from '../../../shared/async.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import {
   type RetentionLimits,
@@ -140,31 +141,6 @@ export function startRetention(options: RetentionSweeperOptions): Sweeper {
       drain()
       return stop()
     },
-  }
-}
-
-/**
- * Repeats work that never rejects, one run at a time. While a run takes longer than the interval, repeats `meanwhile`. Returns a function
- * that stops, and waits for what is running.
- */
-function repeat(
-  intervalMs: number,
-  work: () => Promise<void>,
-  meanwhile?: () => Promise<void>,
-): () => Promise<void> {
-  let running: Promise<void> | undefined
-  let other: Promise<void> | undefined
-  const timer = setInterval(() => {
-    if (running) other = meanwhile?.()
-    running ??= work().finally(() => {
-      running = undefined
-    })
-  }, intervalMs)
-  timer.unref()
-  return async () => {
-    clearInterval(timer)
-    await running
-    await other
   }
 }
 
