@@ -1,12 +1,11 @@
 import { Chat } from '@ai-sdk/react'
 import { act, screen, waitFor } from '@testing-library/react'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { type AdkUIMessage, attachChat, sseTransport } from '../../src/client/index.ts'
 import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
 import { apiKey } from '../../src/server/auth/authenticate.ts'
-import { defer } from '../../src/shared/async.ts'
 import { PEOPLE, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -202,27 +201,6 @@ test('[RE900] a reply that ends while a chat recovers is shown', async () => {
   ]
   await recoverChat(chat, { loadChat: async () => loads.shift() ?? Promise.reject(new Error()) })
   expect(chat.messages).toEqual([ASKED, reply])
-})
-
-test('[RE20] a reply is not generated again if the person has sent something else while the chat recovers', async () => {
-  const messages = [ASKED, { ...REPLY, metadata: ERROR }]
-  const sent: string[] = []
-  const chat = new Chat<AdkUIMessage>({
-    messages,
-    transport: {
-      reconnectToStream: async () => null,
-      sendMessages: ({ trigger }) => {
-        sent.push(trigger)
-        return new Promise(() => undefined)
-      },
-    },
-  })
-  const loaded = defer<{ messages: AdkUIMessage[]; running: boolean; position: string }>()
-  const recovered = recoverChat(chat, { loadChat: () => loaded.promise })
-  void chat.sendMessage({ text: 'Something else.' })
-  loaded.resolve({ messages, running: false, position: '1.e' })
-  await recovered
-  await vi.waitFor(() => expect(sent).toEqual(['submit-message']))
 })
 
 /** Responds as a server on which no turn is running. */

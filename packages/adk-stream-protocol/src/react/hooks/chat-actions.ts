@@ -103,10 +103,7 @@ export async function recoverChat<Tools extends UITools>(
   attached?: AttachedChat,
 ): Promise<void> {
   if (!api) return recoverLocally(chat)
-  const { status, error } = chat
   const stored = await loadStored<Tools>(chat.id, api)
-  // The person has sent something else, or decided, and the chat continues with that.
-  if (chat.status !== status || chat.error !== error) return
   const recovery = planRecovery(chat.messages, stored)
   switch (recovery.step) {
     case 'resend':
