@@ -49,6 +49,34 @@ test.skipIf(!isLong)(
   TIMEOUT_MS,
 )
 
+test.skipIf(!isLong)(
+  '[AP42] [LG1020] a server on a SQLite file loses nothing and does nothing twice, while it is replaced, killed and paused and its file is locked',
+  async () => {
+    const { violations, tally } = await runChaos({
+      seed: 1,
+      ms: Infinity,
+      rounds: 2,
+      roundMs: 3_500,
+      leaseMs: 2_000,
+      store: 'sqlite',
+      servers: 1,
+      clients: 4,
+      pages: 1,
+      everyMs: [500, 800],
+      faults: [
+        ['terminate', 'lock'],
+        ['kill', 'lock', 'pause'],
+      ],
+      folder: tmpdir(),
+      print: () => undefined,
+    })
+    expect(violations).toEqual([])
+    expect(tally.turns).toBeGreaterThan(1)
+    expect(Object.keys(tally.faults)).toEqual(expect.arrayContaining(['lock']))
+  },
+  TIMEOUT_MS,
+)
+
 test.skipIf(!isLong).each([false, true])(
   '[CL903] the tabs of people who lose their networks show what is stored; live: %s',
   async (live) => {

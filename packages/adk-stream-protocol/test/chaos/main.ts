@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util'
 
+import { z } from 'zod'
+
 import setUpTestRunFolder from '../../../../test/support/test-run-folder.ts'
 import { Plant } from '../faults/support/plants.ts'
 import { runChaos } from './support/run-chaos.ts'
@@ -8,13 +10,14 @@ import { runChaos } from './support/run-chaos.ts'
 // with the client library in their tabs, and random faults. Ends with code 1 if anything was lost or done twice, or if a tab does not
 // show what is stored. The sockets of the pages have live sessions, and every other person uses none. `--live`: all people also use
 // sockets. `--no-live`: sockets have no live sessions. `--voice`: the people also speak. `--calm`: only the networks of the people fail.
-// `--pressure 4`: four processes keep the machine busy. `--plant run-twice`: the servers have a fault that the run should find.
+// `--store sqlite`: one server on a SQLite file, and the next one beside it when it is replaced. `--pressure 4`: four processes keep the machine busy. `--plant run-twice`: the servers have a fault that the run should find.
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '1' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    servers: { type: 'string', default: '3' },
+    store: { type: 'string', default: 'postgres' },
+    servers: { type: 'string' },
     clients: { type: 'string', default: '6' },
     pages: { type: 'string', default: '4' },
     live: { type: 'boolean', default: false },
@@ -28,6 +31,7 @@ const { values } = parseArgs({
 })
 
 const seed = Number(values.seed)
+const store = z.enum(['postgres', 'sqlite']).parse(values.store)
 const startedAt = Date.now()
 const folder = process.cwd()
 const removeFolder = setUpTestRunFolder()
@@ -38,7 +42,8 @@ try {
     ms: Number(values.minutes) * 60_000,
     roundMs: 60_000,
     leaseMs: 4_000,
-    servers: Number(values.servers),
+    store,
+    servers: Number(values.servers ?? (store === 'sqlite' ? 1 : 3)),
     clients: Number(values.clients),
     pages: Number(values.pages),
     live: values.live || values.voice || (values['no-live'] ? false : 'some'),

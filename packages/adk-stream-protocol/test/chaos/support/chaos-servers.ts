@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+import Database from 'libsql'
+
 import type { RunningPostgres } from '../../../../../test/support/postgres-server.ts'
 import { bundleChildren, type Child, type Children } from '../../faults/support/children.ts'
-import { type Folder, makeFolder } from '../../faults/support/folder.ts'
+import type { Folder } from '../../faults/support/folder.ts'
 import type { Plant } from '../../faults/support/plants.ts'
 import { readLog } from '../../faults/support/server-log.ts'
 import { LIVE_MODEL } from '../../relay/support/live-pair.ts'
@@ -14,7 +16,9 @@ import {
   type DatabaseFault,
   type FaultKind,
   type RecordedFault,
+  SERVER_FAULTS,
   type ServerFault,
+  SQLITE_FAULTS,
 } from './history.ts'
 import type { Random } from './random.ts'
 
@@ -23,11 +27,12 @@ const START_MS = 10_000
 /** One hour. */
 const WRONG_CLOCK_MS = 3_600_000
 
-/** One of the server processes, with its own proxy to the database. */
+/** One of the server processes, with its own proxy to PostgreSQL. */
 interface Server {
   readonly name: string
   readonly log: string
-  readonly proxy: PostgresProxy
+  /** Undefined on SQLite. */
+  readonly proxy: PostgresProxy | undefined
   readonly env: Readonly<Record<string, string>>
   child: Child
   /** Undefined while no process serves. */
@@ -37,7 +42,10 @@ interface Server {
 }
 
 export interface ChaosServersOptions {
-  readonly postgres: RunningPostgres
+  /** Where the effects of tools are recorded, and the database if it is a file. */
+  readonly folder: Folder
+  /** Default: the servers use a SQLite file. */
+  readonly postgres: RunningPostgres | undefined
   readonly count: number
   /** The emulator of the models, with which the servers have live sessions. Default: each server has an emulator and no live sessions. */
   readonly modelUrl?: string | undefined
@@ -52,7 +60,6 @@ export interface ChaosServersOptions {
 
 /** The server processes of a run, and their faults. */
 export class ChaosServers implements AsyncDisposable {
-  readonly folder: Folder
   readonly #options: ChaosServersOptions
   readonly #children: Children
   readonly #servers: Server[] = []
@@ -66,14 +73,13 @@ export class ChaosServers implements AsyncDisposable {
   #isRestarting = false
   #isClosed = false
 
-  private constructor(options: ChaosServersOptions, children: Children, folder: Folder) {
+  private constructor(options: ChaosServersOptions, children: Children) {
     this.#options = options
     this.#children = children
-    this.folder = folder
   }
 
   static async start(options: ChaosServersOptions): Promise<ChaosServers> {
-    const servers = new ChaosServers(options, await bundleChildren(), await makeFolder())
+    const servers = new ChaosServers(options, await bundleChildren())
     const added = Array.from({ length: options.count }, (_, index) => servers.#add(index))
     await Promise.all(added)
     return servers
@@ -98,6 +104,11 @@ export class ChaosServers implements AsyncDisposable {
     return lines.filter(isAbout).toSorted()
   }
 
+  /** The faults that are possible with this database. */
+  get faults(): readonly FaultKind[] {
+    return this.#options.postgres ? [...SERVER_FAULTS, ...DATABASE_FAULTS] : SQLITE_FAULTS
+  }
+
   /** Applies a fault, and resolves when it is over. Does nothing if it is not possible now. */
   apply(kind: FaultKind): Promise<void> {
     return isOfDatabase(kind) ? this.#disturbDatabase(kind) : this.#disturbServer(kind)
@@ -112,18 +123,17 @@ export class ChaosServers implements AsyncDisposable {
     this.#isClosed = true
     for (const child of this.#running) child.resume()
     await Promise.all([...this.#running].map((child) => child.kill()))
-    for (const { proxy } of this.#servers) await proxy[Symbol.asyncDispose]()
-    await this.folder[Symbol.asyncDispose]()
+    for (const { proxy } of this.#servers) await proxy?.[Symbol.asyncDispose]()
   }
 
   async #add(index: number): Promise<void> {
-    const { postgres, leaseMs, modelUrl, isSpoken, plant } = this.#options
-    const proxy = await openProxy(postgres.url)
+    const { postgres, leaseMs, modelUrl, isSpoken, plant, count, folder } = this.#options
+    const proxy = postgres && (await openProxy(postgres.url))
     const name = `server-${index + 1}`
-    const log = `${this.folder.effects}.${name}.log`
+    const log = `${folder.effects}.${name}.log`
     const env = {
       LOG_FILE: log,
-      DATABASE_URL: proxy.url,
+      ...(proxy && { DATABASE_URL: proxy.url }),
       LEASE_MS: String(leaseMs),
       GRACE_MS: '60000',
       // As in production: after this time, a request fails.
@@ -136,8 +146,8 @@ export class ChaosServers implements AsyncDisposable {
       REPORT_STALLS: String(leaseMs / 4),
       ...(modelUrl !== undefined && { MODEL_URL: modelUrl, LIVE_MODEL }),
       ...(isSpoken && { LIVE_SPOKEN: 'yes' }),
-      // The last one has a wrong clock.
-      ...(index === this.#options.count - 1 && { CLOCK_OFFSET_MS: String(WRONG_CLOCK_MS) }),
+      // The last one of several has a wrong clock.
+      ...(index > 0 && index === count - 1 && { CLOCK_OFFSET_MS: String(WRONG_CLOCK_MS) }),
     }
     const child = this.#start(name, env)
     const server: Server = { name, log, proxy, env, child, url: undefined, isFaulty: false }
@@ -165,12 +175,12 @@ export class ChaosServers implements AsyncDisposable {
   #isDatabaseAway(): boolean {
     const { faults } = this.#options.history()
     const before = Date.now() - START_MS
-    return faults.some(({ kind, to }) => DATABASE_FAULTS.some((own) => own === kind) && to > before)
+    return faults.some(({ kind, to }) => kind !== 'stall' && isOfDatabase(kind) && to > before)
   }
 
   #start(name: string, env: Readonly<Record<string, string>>): Child {
-    const { history } = this.#options
-    const child = this.#children.start(this.folder, name, env)
+    const { history, folder } = this.#options
+    const child = this.#children.start(folder, name, env)
     this.#running.add(child)
     this.#starting.add(child)
     child.onLine = (line) => {
@@ -196,8 +206,8 @@ export class ChaosServers implements AsyncDisposable {
   async #disturbServer(kind: ServerFault): Promise<void> {
     const { random } = this.#options
     const well = this.#servers.filter(({ isFaulty }) => !isFaulty)
-    // One server keeps running, so that clients can continue.
-    if (well.length < 2) return
+    // If there are several, one keeps running, so that clients can continue.
+    if (well.length < Math.min(2, this.#options.count)) return
     const server = random.pick(well)
     server.isFaulty = true
     const end = this.#record(kind, server.name)
@@ -235,17 +245,17 @@ export class ChaosServers implements AsyncDisposable {
         server.child.resume()
         return
       case 'lose-answers':
-        server.proxy.dropAnswers()
+        server.proxy?.dropAnswers()
         await delay(random.between(50, 500))
-        server.proxy.cut()
+        server.proxy?.cut()
         return
       case 'drop-all':
-        server.proxy.dropAll()
+        server.proxy?.dropAll()
         await delay(random.between(200, 1_500))
-        server.proxy.cut()
+        server.proxy?.cut()
         return
       case 'cut':
-        server.proxy.cut()
+        server.proxy?.cut()
     }
   }
 
@@ -255,22 +265,44 @@ export class ChaosServers implements AsyncDisposable {
     const { postgres, random, leaseMs } = this.#options
     const end = this.#record(kind)
     try {
-      if (kind === 'end-connections') for (const { proxy } of this.#servers) proxy.cut()
-      else if (kind === 'away') {
-        for (const { proxy } of this.#servers) proxy.goAway()
-        await delay(1.5 * leaseMs)
-        const returned = this.#servers.map(async ({ proxy }) => {
-          await delay(random.between(0, leaseMs / 4))
-          proxy.comeBack()
-        })
-        await Promise.all(returned)
-      } else {
-        const mode = kind === 'restart-fast' ? 'fast' : 'immediate'
-        await postgres.restart(mode, random.between(0, 500))
+      switch (kind) {
+        case 'lock':
+          await this.#lockFile(random.between(100, 1.5 * leaseMs))
+          break
+        case 'end-connections':
+          for (const { proxy } of this.#servers) proxy?.cut()
+          break
+        case 'away': {
+          for (const { proxy } of this.#servers) proxy?.goAway()
+          await delay(1.5 * leaseMs)
+          const returned = this.#servers.map(async ({ proxy }) => {
+            await delay(random.between(0, leaseMs / 4))
+            proxy?.comeBack()
+          })
+          await Promise.all(returned)
+          break
+        }
+        case 'restart-fast':
+          await postgres?.restart('fast', random.between(0, 500))
+          break
+        case 'restart-immediate':
+          await postgres?.restart('immediate', random.between(0, 500))
       }
     } finally {
       end()
       this.#isRestarting = false
+    }
+  }
+
+  /** Locks the SQLite file, as a program does that makes a copy of it. */
+  async #lockFile(ms: number): Promise<void> {
+    const database = new Database(this.#options.folder.database, { timeout: 0 })
+    try {
+      while (!tryLock(database)) await delay(5)
+      await delay(ms)
+      database.exec('ROLLBACK')
+    } finally {
+      database.close()
     }
   }
 
@@ -287,5 +319,15 @@ export class ChaosServers implements AsyncDisposable {
 }
 
 function isOfDatabase(kind: FaultKind): kind is DatabaseFault {
-  return DATABASE_FAULTS.some((known) => known === kind)
+  return kind === 'lock' || DATABASE_FAULTS.some((known) => known === kind)
+}
+
+/** Returns false if another process writes at the moment. */
+function tryLock(database: Database.Database): boolean {
+  try {
+    database.exec('BEGIN IMMEDIATE')
+    return true
+  } catch {
+    return false
+  }
 }

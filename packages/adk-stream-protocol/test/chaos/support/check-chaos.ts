@@ -253,7 +253,7 @@ function isCrash({ kind }: RecordedFault): boolean {
 function mayInterrupt({ leaseMs }: ChaosHistory): (fault: RecordedFault) => boolean {
   return (fault) => {
     const { kind, from, to } = fault
-    const isAway = kind === 'away' || kind.startsWith('restart-')
+    const isAway = kind === 'away' || kind === 'lock' || kind.startsWith('restart-')
     return isCrash(fault) || (isAway && to - from > leaseMs / 2)
   }
 }

@@ -36,8 +36,11 @@ export const DATABASE_FAULTS = [
   'away',
 ] as const
 
+/** The faults of servers on a SQLite file. `lock`: another process has locked the file. */
+export const SQLITE_FAULTS = ['kill', 'terminate', 'pause', 'lock'] as const
+
 export type ServerFault = (typeof SERVER_FAULTS)[number]
-export type DatabaseFault = (typeof DATABASE_FAULTS)[number]
+export type DatabaseFault = (typeof DATABASE_FAULTS)[number] | 'lock'
 export type FaultKind = ServerFault | DatabaseFault
 
 export interface RecordedFault {

@@ -6,7 +6,8 @@ import { startEmulator } from 'gemini-emulator'
 
 import { startPostgres } from '../../../../../test/support/postgres-server.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
-import type { Store } from '../../../src/store/index.ts'
+import { openSqliteStore, type Store } from '../../../src/store/index.ts'
+import { makeFolder } from '../../faults/support/folder.ts'
 import { Person, readEffects } from '../../faults/support/person.ts'
 import { startBusyProcesses } from '../../support/busy-processes.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
@@ -14,13 +15,7 @@ import { ChaosClient, replyTo, textOf } from './chaos-client.ts'
 import { ChaosServers } from './chaos-servers.ts'
 import { checkChaos } from './check-chaos.ts'
 import { expectedText } from './check-runs.ts'
-import {
-  type ChaosHistory,
-  DATABASE_FAULTS,
-  emptyHistory,
-  type FaultKind,
-  SERVER_FAULTS,
-} from './history.ts'
+import { type ChaosHistory, emptyHistory, type FaultKind } from './history.ts'
 import type { Plant } from '../../faults/support/plants.ts'
 import { PagePerson } from './page-person.ts'
 import { Random } from './random.ts'
@@ -34,6 +29,8 @@ export interface ChaosOptions {
   /** The time after which the histories are checked and new chats begin. */
   readonly roundMs: number
   readonly leaseMs: number
+  /** The database of the servers. Default: PostgreSQL. */
+  readonly store?: 'postgres' | 'sqlite'
   readonly servers: number
   readonly clients: number
   /** People with the client library in one or two tabs. Default 0. */
@@ -90,16 +87,19 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const random = new Random(seed)
   const tally = emptyTally()
   let history = emptyHistory(leaseMs)
-  const postgres = await startPostgres()
+  const postgres = options.store === 'sqlite' ? undefined : await startPostgres()
   const endPressure = startBusyProcesses(options.pressure ?? 0)
   try {
-    const connectionString = postgres.url
-    const common = { connectionString, schema: 'public', busyTimeoutMs: DRAIN_MS }
-    await using store = await openPostgresStore(common)
+    await using folder = await makeFolder()
+    const busyTimeoutMs = DRAIN_MS
+    await using store = postgres
+      ? await openPostgresStore({ connectionString: postgres.url, schema: 'public', busyTimeoutMs })
+      : await openSqliteStore({ path: folder.database, busyTimeoutMs })
     const utterances = options.voice === true ? new Utterances() : undefined
     await using emulator = options.live ? await openEmulator(utterances) : undefined
     const modelUrl = emulator?.baseUrl
     const start = {
+      folder,
       postgres,
       count,
       leaseMs,
@@ -120,7 +120,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       const work = async (): Promise<void> => {
         await runRound({ options, random, servers, history, round, until: roundUntil, utterances })
         await drain(store, history)
-        seq = await collect(history, { store, servers, after: seq })
+        seq = await collect(history, { store, servers, effects: folder.effects, after: seq })
       }
       // A server that has ended by itself does not return. What clients see of that says nothing more.
       const isWhole = await Promise.race([work().then(() => true), servers.lost.then(() => false)])
@@ -137,7 +137,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     return { violations: fault ? [`the audit record: ${JSON.stringify(fault)}`] : [], tally }
   } finally {
     endPressure()
-    await postgres.stop()
+    await postgres?.stop()
   }
 }
 
@@ -180,9 +180,7 @@ async function runRound(run: Round): Promise<void> {
   for (let index = 0; Date.now() < until; index += 1) {
     await delay(own.between(least, most))
     const faults = options.faults?.[(round - 1) % options.faults.length]
-    const kind = faults
-      ? faults[index % faults.length]
-      : own.pick<FaultKind>([...SERVER_FAULTS, ...DATABASE_FAULTS])
+    const kind = faults ? faults[index % faults.length] : own.pick<FaultKind>(servers.faults)
     const fault = kind && servers.apply(kind)
     // A fault that takes long does not keep others from happening.
     if (fault)
@@ -203,12 +201,21 @@ async function drain(store: Store, history: ChaosHistory): Promise<void> {
   }
 }
 
+interface Collected {
+  readonly store: Store
+  readonly servers: ChaosServers
+  /** The file with the effects of the tools. */
+  readonly effects: string
+  /** The newest audit entry of earlier rounds. */
+  readonly after: number
+}
+
 /** Reads what the servers have stored. Returns the number of the newest audit entry. */
 async function collect(
   history: ChaosHistory,
-  { store, servers, after }: { store: Store; servers: ChaosServers; after: number },
+  { store, servers, effects, after }: Collected,
 ): Promise<number> {
-  history.effects = readEffects(servers.folder.effects)
+  history.effects = readEffects(effects)
   const audit = []
   for await (const record of store.approvals.audit({ after })) audit.push(record)
   history.audit = audit
