@@ -49,8 +49,8 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
-  test.each(['gone', 'done'])(
-    '[CL25] a call of a closed tab runs in an open one, unless it has its output; %s',
+  test.each(['gone', 'done', 'taken'])(
+    '[CL25] a call of a closed tab runs in an open one, unless the server has its output; %s',
     async (how) => {
       const locks = new FakeLocks()
       vi.stubGlobal('navigator', { locks })
@@ -66,7 +66,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
           return release.promise.then(() => TOKYO)
         },
       })
-      void one.send(ASK)
+      void one.send('[[call get_location {}]][[then]][[wait reply]][[say There you are.]]')
       await begun.promise
       await one.rest()
       const two = await openSse(pageTwo.sse(), version)
@@ -77,13 +77,21 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
         },
       })
       await vi.waitFor(() => expect(locks.waiting).toBe(1), { timeout: 120_000, interval: 10 })
-      if (how === 'done') {
+      if (how !== 'gone') {
+        const taken = testBridge.untilAsked('139.7')
         release.resolve()
+        await taken
+      }
+      if (how === 'done') {
+        testBridge.emulator.release('reply')
         await one.untilShown('There you are.')
         await one.rest()
       }
       one.attached.detach()
       for (const name of locks.held) locks.free(name)
+      // The tab has loaded the chat, without the reply that is being written.
+      await two.attached.catchUp()
+      testBridge.emulator.release('reply')
       await two.untilShown('There you are.')
       expect(runs).toBe(how === 'gone' ? 1 : 0)
       expect(testBridge.lastPrompt).toContain('139.7')

@@ -153,6 +153,20 @@ export class AttachedChat {
     }
   }
 
+  /**
+   * @internal Shows the stored messages. Resolves with whether a message is among them: a running turn is left out. Undefined if they could
+   * not be loaded.
+   */
+  async checkStored(messageId: string): Promise<boolean | undefined> {
+    try {
+      const loaded = await reload(this.#context)
+      return loaded?.known.includes(messageId) ?? true
+    } catch (error) {
+      this.#reportError(error)
+      return undefined
+    }
+  }
+
   /** @internal Shows stored messages that were loaded elsewhere, with what only this page has. */
   async showStored(loaded: StoredConversation): Promise<void> {
     await this.#dispatch({ type: 'reloaded', loaded })

@@ -51,7 +51,7 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
       runnableCalls(attached, tools).some((each) => each.toolCallId === toolCallId)
     // Another tab may have sent the output, and this chat may not have read it.
     const isPending = async (): Promise<boolean> => {
-      await untilCaughtUp(attached)
+      await untilCaughtUp(attached, call.messageId)
       return isOpen()
     }
     const output = await runOnce(attached.channel, { ...call, isPending })
@@ -67,17 +67,24 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
   return stop
 }
 
-/** Resolves when the chat shows the stored messages, or is detached. */
-async function untilCaughtUp(attached: AttachedChat): Promise<void> {
-  for (let attempt = 0; !attached.isDetached && !(await attached.catchUp()); attempt += 1)
+/** Resolves when the chat shows a message as it is stored, or reads the turn that continues it, or is detached. */
+async function untilCaughtUp(attached: AttachedChat, messageId: string): Promise<void> {
+  for (let attempt = 0; !attached.isDetached; attempt += 1) {
+    // A live session may keep the turn open while the call waits.
+    const isRead = attached.isWriting(messageId)
+    const isStored = await attached.checkStored(messageId)
+    if (isStored === true || (isRead && isStored === false)) return
     await waitForNextAttempt(delayBefore(attempt, withDefaults(undefined)), NOT_ABORTED)
+  }
 }
 
 const NOT_ABORTED = new AbortController().signal
 
 const STARTED = new WeakMap<AttachedChat, Set<string>>()
 
-type Call = Omit<PageCall, 'isPending'>
+interface Call extends Omit<PageCall, 'isPending'> {
+  readonly messageId: string
+}
 
 /** Returns the calls of a chat that may run now. */
 function runnableCalls(attached: AttachedChat, tools: BrowserTools): Call[] {
@@ -90,7 +97,7 @@ function runnableCalls(attached: AttachedChat, tools: BrowserTools): Call[] {
       if (!mayRun(part, message, tool)) return []
       // The server has validated the arguments against the tool's schema.
       const input = ('input' in part ? part.input : undefined) as never
-      return [{ tool: name, toolCallId, run: () => callTool(tool, input) }]
+      return [{ tool: name, toolCallId, messageId: message.id, run: () => callTool(tool, input) }]
     }),
   )
 }
