@@ -45,9 +45,16 @@ export default defineConfig({
     maxWorkers: 3,
     // A file takes seconds to load ADK anew. A file that changes what it shares with the next one fails.
     isolate: false,
-    // V8 optimises a function later than by default, which only Node 20 can be told, and keeps the compiled code of functions that are
-    // not called for a while, which later files call again. A worker takes a tenth less CPU time.
-    execArgv: [...(isNode20 ? ['--interrupt-budget=660000'] : []), '--no-flush-bytecode'],
+    // A worker takes a fifth less CPU time if V8 optimises a function later than by default, which only Node 20 can be told, compiles
+    // without optimisation what it would interpret, keeps the compiled code of functions that later files call again, and collects
+    // garbage less often and on one thread.
+    execArgv: [
+      ...(isNode20 ? ['--interrupt-budget=660000'] : []),
+      '--always-sparkplug',
+      '--no-flush-bytecode',
+      '--min-semi-space-size=16',
+      '--single-threaded-gc',
+    ],
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },
     projects: [
       {
