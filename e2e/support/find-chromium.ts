@@ -34,7 +34,9 @@ export async function findChromium(): Promise<ChromiumChoice> {
   // WebGL, which the page does not use, would also draw the page, on an emulated graphics card: half of the browser's CPU time.
   sparticuz.setGraphicsMode = false
   // The browser's security features stay on, as they are for users.
-  const args = sparticuz.args.filter((flag) => !UNWANTED.has(flag))
+  const args = sparticuz.args
+    .filter((flag) => !UNWANTED.has(flag))
+    .map((flag) => (flag.startsWith(DISABLED) ? `${flag},${SCRIPT_STREAMING}` : flag))
   return { executablePath: await sparticuz.executablePath(), args }
 }
 
@@ -113,6 +115,12 @@ function apt(...args: string[]): void {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
   })
 }
+
+/** Of several flags with this prefix, Chromium reads only the last one. */
+const DISABLED = '--disable-features='
+
+/** Compiles scripts while they are loaded, also those that an earlier page of the browser has left compiled. */
+const SCRIPT_STREAMING = 'ScriptStreaming'
 
 // Containers run as root, where Chromium's sandbox cannot start. The other flags disable requests to Google's hosts.
 const SYSTEM_ARGS = [
