@@ -8,6 +8,17 @@ import { ROOT } from './pages.ts'
 /** Below the root, so that examples find the packages of the workspace. */
 const EXAMPLES = path.join(ROOT, 'docs/.examples')
 
+/**
+ * After `npm test` has built the packages, examples are compiled with their declarations, as users have them, and the compiler does not
+ * check the library again. Only the sources of the studio's page have no declarations.
+ */
+const BUILT = {
+  customConditions: [],
+  paths: {
+    'adk-stream-protocol-studio/page': [path.join(ROOT, 'packages/studio/src/page/index.ts')],
+  },
+}
+
 /** Stricter options than most projects use, so that the examples compile there too. */
 const TSCONFIG = {
   extends: path.join(ROOT, 'tsconfig.base.json'),
@@ -22,6 +33,7 @@ const TSCONFIG = {
     noUnusedParameters: false,
     // Few projects set it, and it makes examples harder to read.
     noPropertyAccessFromIndexSignature: false,
+    ...(process.env['PACKED_PACKAGES'] !== undefined && BUILT),
   },
   include: ['.'],
 }
