@@ -21,12 +21,15 @@ import * as route from './app/api/agent/[...path]/route.ts'
 createServer(getRequestListener((request) => route[request.method](request))).listen(3000, () => console.log('Listening on http://localhost:3000'))
 `
 
-/** In `npm test`, the hosts are tested by `contract/hosts.test.ts`, and the files of all pages are compiled by `docs.test.ts`. */
+/**
+ * In `npm test`, the hosts are tested by `contract/hosts.test.ts`, and the route of Next.js by `server/next.test.ts`. The files of all
+ * pages are compiled by `docs.test.ts`.
+ */
 const STARTS = [
   ['node', '/adk'],
-  ['next', '/api/agent'],
   ...(isLong
     ? ([
+        ['next', '/api/agent'],
         ['hono', '/adk'],
         ['express', '/adk'],
       ] as const)
@@ -35,7 +38,8 @@ const STARTS = [
 const folders = new Map(
   STARTS.map(([name]) => [name, writeFiles(`start-${name}`, readTemplate(name, name))]),
 )
-writeFileSync(path.join(folders.get('next') ?? '', 'server.ts'), NEXT)
+const next = folders.get('next')
+if (next !== undefined) writeFileSync(path.join(next, 'server.ts'), NEXT)
 const servers = [...folders.values()].map((folder) => path.join(folder, 'server.ts'))
 const programs = bundlePrograms(servers)
 
