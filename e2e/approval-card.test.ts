@@ -25,29 +25,32 @@ test('[DM360] a large payment is approved by holding the button, by pointer and 
   await takeScreenshot(page, 'card-held')
 })
 
-test('[RE931] a click that hits a card because it has moved under the pointer decides nothing', async () => {
-  const { page, card, account } = await requestApproval(testDemo, 'Send $30 to Alice')
-  const approve = card('Alice').getByRole('button', { name: 'Approve $30.00' })
-  // Of this page only: `page.clock` would stay for later tests, which use the same browser context.
-  const setTime = (time: number) => page.evaluate((now) => void (Date.now = () => now), time)
-  await setTime(Date.now())
-  await approve.hover()
-  const move = (pixels: number) =>
-    card('Alice').evaluate((element, x) => void (element.style.translate = `${x}px`), pixels)
-  // The card moves away from the pointer and back to it.
-  await move(2_000)
-  await expect.poll(() => approve.evaluate((button) => button.matches(':hover'))).toBe(false)
-  await move(0)
-  await page.mouse.down()
-  await page.mouse.up()
-  await expect.poll(() => approve.evaluate((button) => button.matches(':focus'))).toBe(true)
-  expect(await account.payments()).toEqual([])
-  await setTime(Date.now() + 1_000)
-  await page.mouse.down()
-  await page.mouse.up()
-  await waitForOutcome(card('Alice'))
-  expect(await account.payments()).toEqual(['Alice 30'])
-})
+longTest(
+  '[RE931] a click that hits a card because it has moved under the pointer decides nothing',
+  async () => {
+    const { page, card, account } = await requestApproval(testDemo, 'Send $30 to Alice')
+    const approve = card('Alice').getByRole('button', { name: 'Approve $30.00' })
+    // Of this page only: `page.clock` would stay for later tests, which use the same browser context.
+    const setTime = (time: number) => page.evaluate((now) => void (Date.now = () => now), time)
+    await setTime(Date.now())
+    await approve.hover()
+    const move = (pixels: number) =>
+      card('Alice').evaluate((element, x) => void (element.style.translate = `${x}px`), pixels)
+    // The card moves away from the pointer and back to it.
+    await move(2_000)
+    await expect.poll(() => approve.evaluate((button) => button.matches(':hover'))).toBe(false)
+    await move(0)
+    await page.mouse.down()
+    await page.mouse.up()
+    await expect.poll(() => approve.evaluate((button) => button.matches(':focus'))).toBe(true)
+    expect(await account.payments()).toEqual([])
+    await setTime(Date.now() + 1_000)
+    await page.mouse.down()
+    await page.mouse.up()
+    await waitForOutcome(card('Alice'))
+    expect(await account.payments()).toEqual(['Alice 30'])
+  },
+)
 
 longTest(
   '[DM361] if the balance has changed elsewhere, the approval is requested again, and the payment ends with a receipt',

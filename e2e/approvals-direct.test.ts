@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
@@ -9,34 +9,37 @@ const mode = 'direct'
 
 const testDemo = useTestDemo()
 
-test('[DM75] a pending approval of the AI SDK is kept after a reload, and the approved payment is made once', async () => {
-  const { page, card, account, waitUntilIdle, replies, results } = await requestApproval(
-    testDemo,
-    'Send $50 to Alice',
-    {
-      mode,
-    },
-  )
-  expect(await account.pendingApprovals()).toEqual([])
-  expect(await card('Alice').getByRole('button', { name: 'Edit…' }).count()).toBe(0)
-  await page.reload()
-  await card('Alice').waitFor()
-  await takeScreenshot(page, 'approval-requested-direct')
-  await card('Alice').getByRole('button', { name: 'Approve' }).dblclick()
-  await waitForOutcome(card('Alice'))
-  await waitUntilIdle()
-  expect(await account.payments()).toEqual(['Alice 50'])
-  expect(results()).toMatchObject([{ content: { success: true, amount: 50 } }])
-  expect(await replies.count()).toBe(1)
-  expect(await replies.locator('.markdown').last().textContent()).toContain(
-    'I sent $50.00 to Alice',
-  )
-  await takeScreenshot(page, 'approval-approved-direct')
+longTest(
+  '[DM75] a pending approval of the AI SDK is kept after a reload, and the approved payment is made once',
+  async () => {
+    const { page, card, account, waitUntilIdle, replies, results } = await requestApproval(
+      testDemo,
+      'Send $50 to Alice',
+      {
+        mode,
+      },
+    )
+    expect(await account.pendingApprovals()).toEqual([])
+    expect(await card('Alice').getByRole('button', { name: 'Edit…' }).count()).toBe(0)
+    await page.reload()
+    await card('Alice').waitFor()
+    await takeScreenshot(page, 'approval-requested-direct')
+    await card('Alice').getByRole('button', { name: 'Approve' }).dblclick()
+    await waitForOutcome(card('Alice'))
+    await waitUntilIdle()
+    expect(await account.payments()).toEqual(['Alice 50'])
+    expect(results()).toMatchObject([{ content: { success: true, amount: 50 } }])
+    expect(await replies.count()).toBe(1)
+    expect(await replies.locator('.markdown').last().textContent()).toContain(
+      'I sent $50.00 to Alice',
+    )
+    await takeScreenshot(page, 'approval-approved-direct')
 
-  await page.reload()
-  await waitForOutcome(card('Alice'))
-  expect(await account.payments()).toEqual(['Alice 50'])
-})
+    await page.reload()
+    await waitForOutcome(card('Alice'))
+    expect(await account.payments()).toEqual(['Alice 50'])
+  },
+)
 
 longTest(
   '[DM49] [DM75] a denied payment does not run while the location waits, which is read after its approval',

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 
 import { en } from '../apps/demo/src/page/i18n/en.ts'
 import { ja } from '../apps/demo/src/page/i18n/ja.ts'
-import { isLong } from '../test/support/long-run.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
 import { chatPage } from './support/chat-page.ts'
@@ -187,40 +186,35 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
   (page) => chatPage(page).alert,
 ]
 
-/** The languages, and the suggestions that `npm test` clicks. Tests of the model cover all suggestions without a browser. */
 const TEXTS = [
-  ['en-US', en, [0, 13]],
-  ['ja-JP', ja, [1, 14]],
+  ['en-US', en],
+  ['ja-JP', ja],
 ] as const
 
-test.each(isLong ? TEXTS : TEXTS.slice(0, 1))(
-  '[DM65] every suggestion does what it says, in %s',
-  async (locale, texts, shortRun) => {
-    const page = await testDemo.openPage({ locale, permissions: [] })
-    const { starts, suggestions } = texts.page
-    const all = [
-      ...starts
-        .filter(({ text }) => text !== undefined)
-        .map(({ title }) => ({ name: title, needsPicture: false })),
-      ...suggestions
-        .flatMap((group) => group.suggestions)
-        .map(({ text, needsPicture = false }) => ({ name: text, needsPicture })),
-    ]
-    expect(all).toHaveLength(OUTCOMES.length)
-    const clicked = isLong ? [...all.keys()] : shortRun
-    for (const [position, index] of clicked.entries()) {
-      const { name, needsPicture } = all[index] ?? { name: '', needsPicture: false }
-      // Starts a new chat without loading the page again.
-      if (position > 0) await page.keyboard.press('Alt+KeyN')
-      await page.locator('.welcome').waitFor()
-      const suggestion = page.getByRole('button', { name })
-      if (!(await suggestion.isVisible())) await page.locator('.more-suggestions > summary').click()
-      if (needsPicture) await sendWithPicture(page, suggestion)
-      else await suggestion.click()
-      await OUTCOMES[index]?.(page).waitFor()
-    }
-  },
-)
+// In `npm test`, tests of the model cover all suggestions without a browser.
+longTest.each(TEXTS)('[DM65] every suggestion does what it says, in %s', async (locale, texts) => {
+  const page = await testDemo.openPage({ locale, permissions: [] })
+  const { starts, suggestions } = texts.page
+  const all = [
+    ...starts
+      .filter(({ text }) => text !== undefined)
+      .map(({ title }) => ({ name: title, needsPicture: false })),
+    ...suggestions
+      .flatMap((group) => group.suggestions)
+      .map(({ text, needsPicture = false }) => ({ name: text, needsPicture })),
+  ]
+  expect(all).toHaveLength(OUTCOMES.length)
+  for (const [index, { name, needsPicture }] of all.entries()) {
+    // Starts a new chat without loading the page again.
+    if (index > 0) await page.keyboard.press('Alt+KeyN')
+    await page.locator('.welcome').waitFor()
+    const suggestion = page.getByRole('button', { name })
+    if (!(await suggestion.isVisible())) await page.locator('.more-suggestions > summary').click()
+    if (needsPicture) await sendWithPicture(page, suggestion)
+    else await suggestion.click()
+    await OUTCOMES[index]?.(page).waitFor()
+  }
+})
 
 /** Clicks a suggestion that fills the input and opens the file chooser, then sends the text with a picture. */
 async function sendWithPicture(page: Page, suggestion: Locator): Promise<void> {
