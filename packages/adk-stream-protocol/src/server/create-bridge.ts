@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 import type { ProtocolError } from '../protocol/errors.ts'
+import { Listeners } from '../shared/collections.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
@@ -23,7 +24,7 @@ import { HttpRouter } from './http/http-router.ts'
 import { handleFetchRequest, handleNodeRequest } from './http/request-handlers.ts'
 import { toObservers } from './settings/observers.ts'
 import { openBackend } from './open-backend.ts'
-import type { SharedParts } from './open-chats.ts'
+import type { BackendChanges, SharedParts } from './open-chats.ts'
 import type { Services } from './open-services.ts'
 import { openServices } from './open-services.ts'
 import { Operations } from './operations/operations.ts'
@@ -54,8 +55,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     await audit.check(opened.approvals)
     return opened
   }
-  const later = (): Services => services
-  const shared = openShared(settings, { operations, modules, openStore, later })
+  const shared = openShared(settings, { operations, modules, openStore })
   const services = openServices(settings, shared)
   const { backend, feeds } = shared
   const readiness = createReadiness({
@@ -131,45 +131,50 @@ function resolveOptions(options: AnyBridgeOptions): {
   return { settings: toSettings(options, { ...observers, onError }), operations }
 }
 
-/** Creates the parts that chats and endpoints use. When the backend is open, it reports changes to the services. */
+/** Creates the parts that chats and endpoints use. */
 function openShared(
   settings: BridgeSettings,
   parts: {
     readonly operations: Operations
     readonly modules: BridgeModules
     readonly openStore: () => Promise<Store>
-    readonly later: () => Services
   },
 ): SharedParts {
-  const { operations, modules, openStore, later } = parts
+  const { operations, modules, openStore } = parts
   const { limits, onError, recordModelCalls = false } = settings
   const modelCalls = recordModelCalls === false ? undefined : new ModelCalls()
   const feeds = new Feeds(limits)
   const events = new ChatEvents()
+  const changes: BackendChanges = {
+    opened: new Listeners(),
+    approval: new Listeners(),
+    approvalElsewhere: new Listeners(),
+    written: new Listeners(),
+  }
   // A decided call starts before its log entry is written and before feeds receive the change.
   const reportLater = (report: () => void): void => void setImmediate().then(report).catch(onError)
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
     reportLater(() => events.approvalChanged(approval, state))
-    if (change.elsewhere) later().changedElsewhere(change)
+    if (change.elsewhere) changes.approvalElsewhere.call(change)
   })
   const backend = new Lazy(async () => {
     const opened = await openBackend(settings, await openStore(), {
       openKinds: modules.openKinds,
       modelCalls,
-      onWritten: (chat) => later().written(chat),
+      onWritten: (chat) => changes.written.call(chat),
     })
     opened.ledger.onChange((approval, event) => {
       reportLater(() => operations.approvalChanged(approval, event))
       news.changed(approval, { elsewhere: false })
-      later().approvalChanged(approval)
+      changes.approval.call(approval)
     })
     await news.skip(opened.ledger)
-    later().start(opened)
+    changes.opened.call(opened)
     modules.start(opened, limits)
     return opened
   })
-  return { backend, events, feeds, news, operations, modelCalls, modules }
+  return { backend, events, feeds, news, operations, modelCalls, modules, changes }
 }
 
 function openRouter(

@@ -2,11 +2,12 @@ import type { Approval } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { TurnChange } from '../relay/relay.ts'
 import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
+import { Listeners } from '../shared/collections.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { BridgeModules } from './bridge-modules.ts'
-import type { LazyBackend } from './chats/backend.ts'
+import type { Backend, LazyBackend } from './chats/backend.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
 import { DecidedTurns } from './chats/decisions/decided-turns.ts'
@@ -23,8 +24,9 @@ import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { readCallState } from './chats/host/stored-calls.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
+import type { ElsewhereHandlers } from './chats/turns/turns-elsewhere.ts'
 import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
-import type { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
+import type { ApprovalChange, ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
 import { pollNews } from './feeds/approval-news.ts'
 import type { Feeds } from './feeds/feeds.ts'
 import { StoredNews } from './feeds/stored-news.ts'
@@ -42,6 +44,19 @@ export interface SharedParts {
   readonly modules: BridgeModules
   /** The recorder of model calls. Undefined without the option `recordModelCalls`. */
   readonly modelCalls: ModelCalls | undefined
+  readonly changes: BackendChanges
+}
+
+/** What the backend reports to the parts that are created after it. */
+export interface BackendChanges {
+  /** The backend is open. */
+  readonly opened: Listeners<[backend: Backend]>
+  /** This process has changed an approval. */
+  readonly approval: Listeners<[approval: Approval]>
+  /** Another process has changed an approval. */
+  readonly approvalElsewhere: Listeners<[change: ApprovalChange]>
+  /** An event of a chat was stored or removed. */
+  readonly written: Listeners<[chat: ChatRef]>
 }
 
 /** The parts that run the turns and live sessions of chats, in this process and together with others. */
@@ -61,23 +76,29 @@ export interface ChatParts {
   readonly newsPoll: NewsPoll
   readonly storedNews: StoredNews
   readonly resume: Resume
+  /** Starts to work with other processes. */
+  readonly start: (backend: Pick<Backend, 'store' | 'ledger' | 'sessions'>) => void
 }
-
-/** Returns the parts of a bridge. The parts call each other: one that is created before another one finds it here when it runs. */
-type GetParts = () => ChatParts
 
 /** Creates the parts that run chats. */
 export function openChats(settings: BridgeSettings, shared: SharedParts): ChatParts {
   const { backend, events, news } = shared
   const { limits, context, whenShortened = 'keep', onError } = settings
-  const getParts: GetParts = () => parts
+  const reports = createReports()
 
-  const elsewhere = openElsewhere(settings, shared, getParts)
-  const turns = openTurns(settings, shared, { elsewhere, getParts })
-  const turnService = openTurnService(settings, shared, { turns, getParts })
-  const decidedTurns = openDecidedTurns(settings, shared, { turnService, getParts })
-  const running = { elsewhere, turnService, decidedTurns }
-  const { runs, owners } = openLive(settings, shared, { ...running, getParts })
+  const onWritten = (lagMs: number): void => shared.operations.relayWritten(lagMs)
+  const elsewhere = new TurnsElsewhere({ limits, onWritten, onError })
+  const turns = openTurns(settings, shared, { elsewhere, reports })
+  // A turn asks before it resumes, and live sessions run turns.
+  const isLive = (approval: Approval): Promise<boolean> => owners.holds(approval)
+  const turnService = openTurnService(settings, shared, { turns, reports, isLive })
+  const onRecovered = ({ chat }: Approval, turn: Turn): void => reports.recovered.call(chat, turn)
+  const decidedTurns = new DecidedTurns({ backend, turnService, onRecovered, onError })
+  const running = { elsewhere, turnService, decidedTurns, reports }
+  const { runs, owners } = openLive(settings, shared, running)
+  const showAgain = createShowAgain({ runs, turns, turnService, onError })
+  reports.changedLater.add(showAgain)
+  reports.recovered.add((chat, turn) => runs?.show(chat, turn))
 
   const isLiveElsewhere = (chat: AppChatRef): Promise<boolean> => owners.isElsewhere(chat)
   const resume = createResume({ backend, runs, decidedTurns, owners, onError })
@@ -107,7 +128,6 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
   const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
   const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
-  const showAgain = createShowAgain(settings, getParts)
   const storedNews = new StoredNews({
     backend,
     events,
@@ -121,6 +141,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     intervalMs,
     onError,
   })
+  reports.turnChanged.add((chat) => storedNews.turnChanged(chat))
   const outcomes = openOutcomes(settings, shared, { turns, runs, storedNews })
   const chats = new ChatService({
     ...sending,
@@ -134,8 +155,29 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   })
   const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
   const reporting = { newsPoll, storedNews }
-  const parts: ChatParts = { ...opened, ...reporting, owners, outcomes, elsewhere, resume }
-  return parts
+  const parts = { ...opened, ...reporting, owners, outcomes, elsewhere, resume }
+  const handlers = createHandlers(parts, events, onError)
+  const start: ChatParts['start'] = ({ store, ledger, sessions }) =>
+    elsewhere.start(store, { ledger, sessions }, handlers)
+  return { ...parts, start }
+}
+
+/** What parts report to others that are created after them. */
+interface Reports {
+  /** A turn of a chat has started or ended in this process. */
+  readonly turnChanged: Listeners<[chat: ChatRef]>
+  /** A message has changed after the end of its turn. */
+  readonly changedLater: Listeners<[message: TurnInfo]>
+  /** The turn of an approval resumes after a failure. */
+  readonly recovered: Listeners<[chat: ChatRef, turn: Turn]>
+}
+
+function createReports(): Reports {
+  return {
+    turnChanged: new Listeners(),
+    changedLater: new Listeners(),
+    recovered: new Listeners(),
+  }
 }
 
 /** The interval at which the audit record is read while a client or a live call waits for changes by other processes. */
@@ -146,34 +188,28 @@ function isWatched(events: ChatEvents, runs: LiveRuns | undefined): boolean {
   return events.watched || runs?.listened === true
 }
 
-function openElsewhere(
-  { limits, onError }: BridgeSettings,
-  shared: SharedParts,
-  getParts: GetParts,
-): TurnsElsewhere {
-  const { events, operations } = shared
-  return new TurnsElsewhere({
-    limits,
-    isAwaited: () => isWatched(events, getParts().runs),
+/** Returns what happens when other servers report something, or ask. */
+function createHandlers(
+  parts: Omit<ChatParts, 'start'>,
+  events: ChatEvents,
+  onError: (error: unknown) => void,
+): ElsewhereHandlers {
+  const { runs, turns, live, owners, newsPoll, storedNews } = parts
+  return {
+    isAwaited: () => isWatched(events, runs),
     onTurnChange: (change) => {
       reportTurn(change, events)
-      if (change.ended) getParts().storedNews.changedElsewhere(change.chat)
-      else showTurn(change, getParts()).catch(onError)
+      if (change.ended) storedNews.changedElsewhere(change.chat)
+      else showTurn(change, parts).catch(onError)
     },
-    onApprovals: () => getParts().newsPoll.readNow(),
-    onWritten: (lagMs) => operations.relayWritten(lagMs),
-    answer: async (kind, body) => {
-      const { turns, live, owners } = getParts()
-      return (
-        (await answerStopAsking(turns, kind, body)) ??
-        (await answerWhenOpened(live, kind, body)) ??
-        owners.answer(kind, body)
-      )
-    },
-    stopHere: (chat) => getParts().turns.stopHere(chat),
-    isAsked: () => getParts().runs?.busy === true || getParts().turns.busy,
-    onError,
-  })
+    onApprovals: () => newsPoll.readNow(),
+    answer: async (kind, body) =>
+      (await answerStopAsking(turns, kind, body)) ??
+      (await answerWhenOpened(live, kind, body)) ??
+      owners.answer(kind, body),
+    stopHere: (chat) => turns.stopHere(chat),
+    isAsked: () => runs?.busy === true || turns.busy,
+  }
 }
 
 /** Reports a turn of another server to the feeds of this one. */
@@ -185,7 +221,7 @@ function reportTurn({ chat, messageId, turnId, ended }: TurnChange, events: Chat
 /** Shows a turn of a live session of another server to clients that watch the session here, unless a request here reads it. */
 async function showTurn(
   { chat, messageId }: TurnChange,
-  { runs, chats, owners, elsewhere, turnService }: ChatParts,
+  { runs, chats, owners, elsewhere, turnService }: Omit<ChatParts, 'start'>,
 ): Promise<void> {
   if (runs?.hasListeners(chat) !== true || chats.isContinued(chat, messageId)) return
   if (!(await owners.isElsewhere(chat))) return
@@ -198,7 +234,7 @@ async function showTurn(
 function openTurns(
   settings: BridgeSettings,
   { backend, events }: SharedParts,
-  { elsewhere, getParts }: Pick<ChatParts, 'elsewhere'> & { readonly getParts: GetParts },
+  { elsewhere, reports }: Pick<ChatParts, 'elsewhere'> & { readonly reports: Reports },
 ): TurnRegistry {
   const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
     (await stopAskingElsewhere({ backend, elsewhere }, chat)) || elsewhere.stopIfUnwatched(chat)
@@ -211,15 +247,20 @@ function openTurns(
     stopElsewhere: (chat) => elsewhere.stop(chat),
     onChange: (chat) => {
       events.chatChanged(chat)
-      getParts().storedNews.turnChanged(chat)
+      reports.turnChanged.call(chat)
     },
   })
+}
+
+interface TurnServiceNeeds extends Pick<ChatParts, 'turns'> {
+  readonly reports: Reports
+  readonly isLive: (approval: Approval) => Promise<boolean>
 }
 
 function openTurnService(
   settings: BridgeSettings,
   shared: SharedParts,
-  { turns, getParts }: Pick<ChatParts, 'turns'> & { readonly getParts: GetParts },
+  { turns, reports, isLive }: TurnServiceNeeds,
 ): TurnService {
   const { backend, events, operations } = shared
   const { exposeState, onError, onChunk, whilePending = 'keep' } = settings
@@ -228,20 +269,23 @@ function openTurnService(
     onError,
     onChunk,
     onTurn: ({ messageId, turn, ...chat }) => events.turnStarted(chat, { messageId, turn }),
-    onLateResults: createShowAgain(settings, getParts),
-    isLive: (approval) => getParts().owners.holds(approval),
-    onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
+    onLateResults: (message) => reports.changedLater.call(message),
+    isLive,
+    onTurnEnd: (turn, outcome, isSpoken) => operations.turnEnded(turn, outcome, isSpoken),
     whilePending,
   })
 }
 
 /** Returns a function that shows a message again to clients that watch its chat on sockets. It has changed without a turn of this process. */
-function createShowAgain(
-  { onError }: BridgeSettings,
-  getParts: GetParts,
-): (turn: TurnInfo) => void {
+function createShowAgain({
+  runs,
+  turns,
+  turnService,
+  onError,
+}: Pick<ChatParts, 'runs' | 'turns' | 'turnService'> & Pick<BridgeSettings, 'onError'>): (
+  turn: TurnInfo,
+) => void {
   return ({ messageId, ...chat }) => {
-    const { runs, turns, turnService } = getParts()
     // The end of the turn shows it.
     if (turns.running(chat)?.messageId === messageId || runs?.hasListeners(chat) !== true) return
     turnService.replay(chat, messageId).then(
@@ -254,24 +298,15 @@ function createShowAgain(
   }
 }
 
-function openDecidedTurns(
-  { onError }: BridgeSettings,
-  { backend }: SharedParts,
-  { turnService, getParts }: Pick<ChatParts, 'turnService'> & { readonly getParts: GetParts },
-): DecidedTurns {
-  const onRecovered = ({ chat }: Approval, turn: Turn): void => getParts().runs?.show(chat, turn)
-  return new DecidedTurns({ backend, turnService, onRecovered, onError })
-}
-
 interface LiveNeeds extends Pick<ChatParts, 'elsewhere' | 'turnService' | 'decidedTurns'> {
-  readonly getParts: GetParts
+  readonly reports: Reports
 }
 
 /** Creates the live sessions of this process, and the access to those of others. */
 function openLive(
   settings: BridgeSettings,
   shared: SharedParts,
-  { elsewhere, turnService, decidedTurns, getParts }: LiveNeeds,
+  { elsewhere, turnService, decidedTurns, reports }: LiveNeeds,
 ): Pick<ChatParts, 'runs' | 'owners'> {
   const { backend, news } = shared
   const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings
@@ -293,7 +328,7 @@ function openLive(
         policy,
         exposeErrors: exposeToolErrors,
         services,
-        onLateResults: createShowAgain(settings, getParts),
+        onLateResults: (message) => reports.changedLater.call(message),
         onLeft: (call, error) => decidedTurns.noteFailure(call, error),
         onError,
       }),

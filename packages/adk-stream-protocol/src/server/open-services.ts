@@ -1,8 +1,6 @@
-import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
+import type { ApprovalStateName } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { ChatRef } from '../shared/chat-ref.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
-import type { Backend } from './chats/backend.ts'
 import { createLostQuestionSweep } from './chats/recovery/lost-questions.ts'
 import type { Sweeper } from './chats/recovery/sweepers.ts'
 import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
@@ -11,7 +9,6 @@ import { agUiRoutes } from './dialects/ag-ui/ag-ui-routes.ts'
 import { createBidiProtocol } from './dialects/python-clients/bidi-protocol.ts'
 import { readDialect } from './dialects/read-dialect.ts'
 import { DRAIN_MS } from './settings/drain.ts'
-import type { ApprovalChange } from './feeds/approval-news.ts'
 import type { FindFormat } from './http/exchange.ts'
 import type { Route } from './http/http-router.ts'
 import type { ChatParts, SharedParts } from './open-chats.ts'
@@ -30,21 +27,15 @@ import type { SocketProtocol } from './sockets/socket-protocol.ts'
 
 /** The parts of a bridge that serve its chats. */
 export interface Services {
-  /** Starts to work with other processes. */
-  readonly start: (backend: Backend) => void
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
   /** Returns the format of turns that a client asks for. */
   readonly findFormat: FindFormat
   /** The protocols of sockets that do not use JSON frames. */
   readonly protocols: readonly SocketProtocol[]
-  readonly approvalChanged: (approval: Approval) => void
-  /** An event of a chat was stored or removed. */
-  readonly written: (chat: ChatRef) => void
   readonly timeline: Bridge['timeline']
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly deletePrincipal: Bridge['deletePrincipal']
-  readonly changedElsewhere: (change: ApprovalChange) => void
   readonly countTurns: () => number
   readonly countLiveSessions: () => number
   /** Starts no new work. */
@@ -65,8 +56,8 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
   const completions = openCallCompletions(all)
   const recovery = openRecovery(all)
   const retention = openRetention(all)
+  followChanges(all)
   return {
-    start: ({ store, ledger, sessions }) => elsewhere.start(store, { ledger, sessions }),
     timeline: (chat, page) => readTimeline(all, chat, { ...page, showText: true }),
     routes: [...createRoutes(all), ...completions.routes],
     completeCall: completions.complete,
@@ -77,16 +68,6 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
         : openTurnHandlers(connection, { chats, decisions, limits }),
     findFormat: readDialect,
     protocols: [createBidiProtocol(all, { hasLiveModel: settings.live !== undefined })],
-    approvalChanged: (approval) => {
-      runs?.approvalChanged(approval)
-      elsewhere.notifyApprovals()
-    },
-    written: (chat) => all.storedNews.written(chat),
-    changedElsewhere: ({ approval, state }) => {
-      // The live session of this process continues the message itself.
-      if (runs?.holds(approval)) runs.approvalChanged(approval)
-      else if (!OPEN_STATES.has(state)) all.storedNews.changedElsewhere(approval.chat, approval)
-    },
     countTurns: () => turns.size,
     countLiveSessions: () => runs?.size ?? 0,
     drain: () => {
@@ -117,6 +98,21 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
       await backend.opened?.ledger.close().catch(onError)
     },
   }
+}
+
+/** Passes on what the backend reports. */
+function followChanges({ changes, start, runs, elsewhere, storedNews }: AllParts): void {
+  changes.opened.add(start)
+  changes.approval.add((approval) => {
+    runs?.approvalChanged(approval)
+    elsewhere.notifyApprovals()
+  })
+  changes.approvalElsewhere.add(({ approval, state }) => {
+    // The live session of this process continues the message itself.
+    if (runs?.holds(approval)) runs.approvalChanged(approval)
+    else if (!OPEN_STATES.has(state)) storedNews.changedElsewhere(approval.chat, approval)
+  })
+  changes.written.add((chat) => storedNews.written(chat))
 }
 
 /** States of an approval that has not ended. */

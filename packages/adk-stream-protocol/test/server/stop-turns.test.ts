@@ -86,18 +86,21 @@ test('[TU798] [RL880] a stop at a third server also stops the turn of a second o
   if (!signals) throw new Error('The store has no signals.')
   const open = (worker: string, stopHere: () => Promise<boolean>) => {
     const ledger = new Ledger({ store: approvals, appName: 'demo', worker })
-    const elsewhere = new TurnsElsewhere({
-      stopHere,
-      isAsked: () => true,
-      isAwaited: () => true,
-      answer: async () => undefined,
-      limits: { maxLag: 1, stallTimeoutMs: 1, maxReplay: 1 },
-      onTurnChange: ignore,
-      onApprovals: ignore,
-      onWritten: ignore,
-      onError: ignore,
-    })
-    elsewhere.start({ signals }, { ledger, sessions: { keepStreamed: async () => undefined } })
+    const limits = { maxLag: 1, stallTimeoutMs: 1, maxReplay: 1 }
+    const elsewhere = new TurnsElsewhere({ limits, onWritten: ignore, onError: ignore })
+    const sessions = { keepStreamed: async () => undefined }
+    elsewhere.start(
+      { signals },
+      { ledger, sessions },
+      {
+        stopHere,
+        isAsked: () => true,
+        isAwaited: () => true,
+        answer: async () => undefined,
+        onTurnChange: ignore,
+        onApprovals: ignore,
+      },
+    )
     return { ledger, elsewhere, [Symbol.asyncDispose]: () => elsewhere.close() }
   }
   const key = { appName: 'demo', ...CHAT }

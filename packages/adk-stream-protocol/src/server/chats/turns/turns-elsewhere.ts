@@ -25,9 +25,14 @@ import type { ChatSessions } from '../chat-sessions.ts'
 import { LOCK_RETRY_MS } from './chat-locker.ts'
 import { toAppChat } from '../backend.ts'
 
-export interface TurnsElsewhereOptions extends Pick<
+export interface TurnsElsewhereOptions extends Pick<TurnRelayOptions, 'onWritten' | 'onError'> {
+  readonly limits: TurnLogLimits
+}
+
+/** What happens here when other servers report something, or ask. */
+export interface ElsewhereHandlers extends Pick<
   TurnRelayOptions,
-  'isAwaited' | 'onTurnChange' | 'onApprovals' | 'onWritten' | 'onError'
+  'isAwaited' | 'onTurnChange' | 'onApprovals'
 > {
   /** Answers requests of other servers that do not concern turns. */
   readonly answer: (kind: string, body: unknown) => Promise<unknown>
@@ -35,7 +40,6 @@ export interface TurnsElsewhereOptions extends Pick<
   readonly stopHere: (chat: ChatRef) => Promise<boolean>
   /** Whether other servers may send requests. */
   readonly isAsked: () => boolean
-  readonly limits: TurnLogLimits
 }
 
 interface Opened {
@@ -83,11 +87,12 @@ export class TurnsElsewhere {
   start(
     { relay, signals }: Pick<Store, 'relay' | 'signals'>,
     { ledger, sessions }: Pick<Opened, 'ledger' | 'sessions'>,
+    { isAsked, stopHere, ...handlers }: ElsewhereHandlers,
   ): void {
-    const { limits, isAsked, stopHere, ...rest } = this.#options
-    const answer: typeof rest.answer = async (kind, body) =>
-      kind === STOP ? stopHere(StopRequest.parse(body).chat) : rest.answer(kind, body)
-    const options = { ...rest, answer }
+    const { limits, ...rest } = this.#options
+    const answer: typeof handlers.answer = async (kind, body) =>
+      kind === STOP ? stopHere(StopRequest.parse(body).chat) : handlers.answer(kind, body)
+    const options = { ...rest, ...handlers, answer }
     const { worker, leaseMs } = ledger
     this.#ledger = ledger
     if (!relay) {
