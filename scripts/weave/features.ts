@@ -47,7 +47,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'browser tools',
-    own: ['calls/browser-tool.ts', ...ofTables('browser-calls')],
+    own: ['calls/browser-tool.ts', 'modules/browser/', ...ofTables('browser-calls')],
     identifiers:
       /[bB]rowser[-_]?(?:[tT]ool|[cC]all|Response)|BROWSER|isBrowser|(?:case|for:|to:) 'browser'/,
   },

@@ -3,6 +3,8 @@ import type { RootAgent } from '../server/chats/chat-agents.ts'
 import type { Backend, LazyBackend } from '../server/chats/backend.ts'
 import type { ApprovalDecisions } from '../server/chats/decisions/approval-decisions.ts'
 import type { ReadDecision } from '../server/chats/decisions/message-decisions.ts'
+import type { TurnService } from '../server/chats/turns/turn-service.ts'
+import type { WaitingCalls } from '../server/chats/turns/turn-runs.ts'
 import type { Route } from '../server/http/http-router.ts'
 import type { BridgeLimits } from '../server/settings/limits.ts'
 import type { FindNames } from '../server/routes/principal-names.ts'
@@ -26,6 +28,9 @@ export interface Module {
   readonly readDecisions?: (core: DecisionCore) => ReadDecision
   /** Starts its work in the background. Called when the store is open and all kinds are known. */
   readonly start?: (backend: Backend, limits: BridgeLimits) => void
+  readonly waitingCalls?: WaitingCalls
+  /** Ends or resumes work whose time has come. Called at an interval, in every process. */
+  readonly sweep?: (core: SweepCore) => Promise<void>
   /** Creates its endpoints. */
   readonly createRoutes?: (core: Core) => readonly Route[]
   /** Called after the last turn has ended, and before the store closes. */
@@ -36,6 +41,13 @@ export interface Module {
 export interface DecisionCore {
   readonly backend: LazyBackend
   readonly decisions: ApprovalDecisions
+}
+
+/** The parts of the core with which a feature resumes turns. */
+export interface SweepCore {
+  readonly backend: LazyBackend
+  readonly turnService: Pick<TurnService, 'resume'>
+  readonly onError: (error: unknown) => void
 }
 
 /** The parts of the core that a feature may use. */

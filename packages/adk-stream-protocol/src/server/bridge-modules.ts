@@ -3,11 +3,12 @@ import {
   AuditHeadBridgeOptionsSchema,
   openAuditHead,
 } from '../modules/audit-head/audit-head-module.ts'
+import { openBrowser } from '../modules/browser/browser-module.ts'
 import type { LinksBridgeOptions } from '../modules/links/links-module.ts'
 import { LinksBridgeOptionsSchema, openLinks } from '../modules/links/links-module.ts'
 import type { McpBridgeOptions } from '../modules/mcp/mcp-module.ts'
 import { McpBridgeOptionsSchema, openMcp } from '../modules/mcp/mcp-module.ts'
-import type { Core, CoreSettings, DecisionCore, Module } from '../modules/module.ts'
+import type { Core, CoreSettings, DecisionCore, Module, SweepCore } from '../modules/module.ts'
 import { openReplies } from '../modules/replies/replies-module.ts'
 import { openSignIn } from '../modules/sign-in/sign-in-module.ts'
 import type { SignInBridgeOptions } from '../modules/sign-in/sign-in-options.ts'
@@ -19,6 +20,7 @@ import type { Store } from '../store/store.ts'
 import type { ReadDecision } from './chats/decisions/message-decisions.ts'
 import type { Backend } from './chats/backend.ts'
 import type { BridgeLimits } from './settings/limits.ts'
+import type { WaitingCalls } from './chats/turns/turn-runs.ts'
 import type { Route } from './http/http-router.ts'
 
 /** The options of `createBridge` that belong to modules. */
@@ -40,13 +42,23 @@ export const ModuleOptionsSchema = {
 }
 
 /** The modules of a bridge. This file is the only one that names them. */
-const MODULES = [openSignIn, openMcp, openLinks, openReplies, openNotify, openAuditHead] as const
+const MODULES = [
+  openSignIn,
+  openMcp,
+  openLinks,
+  openReplies,
+  openBrowser,
+  openNotify,
+  openAuditHead,
+] as const
 
 /** What the modules of a bridge add to it. */
 export interface BridgeModules {
   readonly start: (backend: Backend, limits: BridgeLimits) => void
   readonly openKinds: (store: Store) => Promise<CallKind[]>
   readonly readDecisions: (core: DecisionCore) => ReadDecision
+  readonly waitingCalls: WaitingCalls
+  readonly sweep: (core: SweepCore) => Promise<void>
   readonly createRoutes: (core: Core) => Route[]
   readonly close: () => Promise<void>
 }
@@ -73,9 +85,27 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
     start: (backend, limits) => {
       for (const { start } of modules) start?.(backend, limits)
     },
+    waitingCalls: joinWaitingCalls(modules.flatMap(({ waitingCalls }) => waitingCalls ?? [])),
+    sweep: async (core) => {
+      for (const { sweep } of modules) await sweep?.(core)
+    },
     createRoutes: (core) => modules.flatMap(({ createRoutes }) => createRoutes?.(core) ?? []),
     close: async () => {
       for (const { close } of modules) await close?.()
+    },
+  }
+}
+
+function joinWaitingCalls(all: readonly WaitingCalls[]): WaitingCalls {
+  return {
+    onWaiting: async (...waiting) => {
+      for (const calls of all) await calls.onWaiting(...waiting)
+    },
+    onDelivered: async (...delivered) => {
+      for (const calls of all) await calls.onDelivered(...delivered)
+    },
+    onChatDeleted: async (...deleted) => {
+      for (const calls of all) await calls.onChatDeleted(...deleted)
     },
   }
 }

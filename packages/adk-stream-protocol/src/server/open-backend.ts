@@ -32,7 +32,7 @@ export async function openBackend(
   { openKinds, modelCalls, onWritten }: BackendParts,
 ): Promise<Backend> {
   const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
-  const { chats, browserCalls } = store
+  const { chats } = store
   if (settings.retention) retentionOf(store)
   const ledger = new Ledger({
     store: store.approvals,
@@ -60,7 +60,6 @@ export async function openBackend(
     sessions,
     ledger,
     kinds,
-    browserCalls,
     chats,
     isPageTool: (toolName) => browserTools.has(toolName),
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),

@@ -142,11 +142,11 @@ function openRecovery(all: AllParts): Sweeper {
     resume: (approval) => resume(approval),
     takeStoreFailures: (except) => all.decidedTurns.takeStoreFailures(except),
     recoverTurns: async () => {
+      await all.modules.sweep(all)
       await elsewhere.sweep(turns)
       await turnService.settleLeft()
       await sweepQuestions()
     },
-    turnService,
     onLost: (chat) => all.runs?.closeLost(chat),
     mustWrite: () => operations.storeFault !== undefined,
     onError,

@@ -7,7 +7,6 @@ import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './host/policy-checks.ts'
 import type { ChatStore, Store } from '../../store/store.ts'
-import type { BrowserCallStore } from '../../store/tables/browser-calls.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The agents with their sessions, and the stores. */
@@ -21,8 +20,6 @@ export interface Backend {
   readonly ledger: Ledger
   /** What people are asked for, and what happens then. */
   readonly kinds: CallKinds
-  /** Browser calls that wait for their results. */
-  readonly browserCalls: BrowserCallStore
   /** Titles and agents of chats. */
   readonly chats: ChatStore
   /** Finds a tool of the agent of a chat by its name. */

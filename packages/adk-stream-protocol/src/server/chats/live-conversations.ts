@@ -88,7 +88,7 @@ export function createConversationStarter(
   const hosts = new Map<string, LiveHost>()
 
   const createHost = (
-    { host, sessions, ledger, browserCalls, appName, kinds }: Backend,
+    { host, sessions, ledger, store, appName, kinds }: Backend,
     name: string,
   ): LiveHost => {
     const found = agents.get(name)
@@ -99,7 +99,7 @@ export function createConversationStarter(
       hostPlugins,
       terms: { ...terms, kinds },
       runConfig,
-      browserCalls,
+      browserCalls: store.browserCalls,
       agent,
       prepareCall: (call, outer) => host.prepareLive(name, call, outer),
       services: {

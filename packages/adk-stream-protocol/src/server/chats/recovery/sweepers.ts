@@ -1,5 +1,4 @@
 import type { Approval } from '../../../approvals/approval.ts'
-import { BROWSER_TIMED_OUT } from '../../../calls/browser-tool.ts'
 import { repeat } from '../../../shared/async.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import {
@@ -8,10 +7,7 @@ import {
   retentionOf,
   runRetention,
 } from '../../../store/remove-data.ts'
-import type { BrowserCall } from '../../../store/tables/browser-calls.ts'
 import type { LazyBackend } from '../backend.ts'
-import { readCallState } from '../host/stored-calls.ts'
-import type { TurnService } from '../turns/turn-service.ts'
 
 /** Background work at an interval, one run at a time. Other processes may do the same. */
 export interface Sweeper {
@@ -28,10 +24,9 @@ export interface RecoveryOptions {
   readonly resume: (approval: Approval) => Promise<void>
   /** Returns approvals whose turns failed in this process because the store did, except those with the given ids. */
   readonly takeStoreFailures: (except: readonly string[]) => Promise<Approval[]>
-  readonly turnService: Pick<TurnService, 'resume'>
   /** Another process may have taken a chat over from this one. */
   readonly onLost: (chat: ChatRef) => void
-  /** Ends the turns of crashed servers. */
+  /** Ends the turns of crashed servers, and does the work of modules whose time has come. */
   readonly recoverTurns: () => Promise<void>
   /** Whether the sweep must write, to find out whether the store can be written to again. */
   readonly mustWrite: () => boolean
@@ -60,7 +55,7 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
     return renewal
   }
   const sweep = async (): Promise<void> => {
-    const { ledger, browserCalls } = await backend.get()
+    const { ledger } = await backend.get()
     await renew()
     await ledger.locks.releaseLeft()
     // After the renewal: no other process takes a chat over that this one still has.
@@ -77,9 +72,6 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
     const failed = await options.takeStoreFailures(except)
     const unreported = await ledger.unreported({ except })
     for (const approval of [...own, ...failed, ...unreported]) queue.take(approval)
-    const { appName, leaseMs } = ledger
-    for (const call of await browserCalls.takeDue({ appName, leaseMs, limit: 100 }))
-      void expireBrowserCall(options, call).catch(onError)
     await recoverTurns()
   }
   const work = async (): Promise<void> => {
@@ -216,23 +208,4 @@ export class RecoveryQueue {
       this.#startNext(principalId)
     })
   }
-}
-
-/** Ends the call of a browser tool that timed out, and resumes its turn without a reader. Does nothing if the result has arrived meanwhile. */
-async function expireBrowserCall(
-  { backend: lazyBackend, turnService }: RecoveryOptions,
-  call: BrowserCall,
-): Promise<void> {
-  const { chat, messageId, toolCallId } = call
-  const backend = await lazyBackend.get()
-  const { agents, browserCalls } = backend
-  if (!(await agents.has(chat))) return
-  if ((await readCallState(backend, call)) === 'waiting') {
-    const outputs = [{ toolCallId, result: { errorText: BROWSER_TIMED_OUT } }]
-    const turn = await turnService.resume(chat, messageId, { outputs, background: true })
-    await turn.settled
-    // The server is closing. The next one expires the call.
-    if (turn.signal.aborted) return
-  }
-  await browserCalls.drop(chat, [toolCallId])
 }

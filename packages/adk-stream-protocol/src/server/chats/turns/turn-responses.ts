@@ -78,7 +78,10 @@ interface ResponsesInTurn {
   readonly responses: TurnResponses
 }
 
-type RunOptions = Pick<TurnRunsOptions, 'onTurn' | 'onLateResults' | 'onError' | 'exposeState'>
+type RunOptions = Pick<
+  TurnRunsOptions,
+  'onTurn' | 'onLateResults' | 'onError' | 'exposeState' | 'waitingCalls'
+>
 
 /** Throws if a turn cannot resume with these responses. */
 export async function checkResponses(
@@ -160,7 +163,7 @@ async function prepareRun(
   messageId: string,
   { chat, responses, options, content, ids }: NextResponses,
 ): Promise<PreparedRun> {
-  const { host, ledger, browserCalls } = backend
+  const { host, ledger } = backend
   const { outputs, completion } = responses
   if (completion && ids.includes(completion.toolCallId)) {
     const noted = await host.toCompletion(chat, content)
@@ -178,7 +181,7 @@ async function prepareRun(
     if (settled && isStored && !isClosing(signal))
       await ledger.markReported(chat, settled.toolCallIds)
     const delivered = outputs.map(({ toolCallId }) => toolCallId).filter((id) => ids.includes(id))
-    if (delivered.length > 0) await browserCalls.drop(chat, delivered)
+    if (delivered.length > 0) await options.waitingCalls.onDelivered(backend, chat, delivered)
   }
   return { resumed: { content, ...notes, onStored, onLateResults }, onEnded }
 }

@@ -15,7 +15,6 @@ import { ChunkWriter } from '../../../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../../../agent/translate/translate-event.ts'
 import type { Translation } from '../../../agent/translate/translation.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
-import { asBrowserTool } from '../../../calls/browser-tool.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import { RunEvents, runTurn } from '../../../turns/run-turn.ts'
@@ -41,6 +40,17 @@ export interface TurnRunsOptions extends TranslationOptions {
   readonly onLateResults: (turn: TurnInfo) => void
   /** Called when the run of a turn has ended. `isLive` says that it was a message of a live session. */
   readonly onTurnEnd: (turn: TurnInfo, outcome: RunOutcome, isLive: boolean) => void
+  readonly waitingCalls: WaitingCalls
+}
+
+/** Follows the calls of turns that wait for results from outside. Modules implement it. */
+export interface WaitingCalls {
+  /** A turn has ended, and these calls wait: their ids, and the names of their tools. A live session follows its calls itself. */
+  onWaiting(backend: Backend, turn: TurnInfo, calls: ReadonlyMap<string, string>): Promise<void>
+  /** The conversation has the results of these calls. */
+  onDelivered(backend: Backend, chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
+  /** The chat is being deleted. */
+  onChatDeleted(backend: Backend, chat: AppChatRef): Promise<void>
 }
 
 /** The events of a run, and how they are streamed. */
@@ -121,8 +131,7 @@ async function streamOnce(
       const isLeft = isResumed && isClosing(turn.signal)
       const ended = { chat: toAppChat(backend, chat), outcome: whole, isLeft }
       await backend.host.endings.settle(ended)
-      // A live session sets the timeouts of its browser calls itself.
-      if (!how.passSound) await startTimeouts(backend, info, outcome)
+      if (!how.passSound) await options.waitingCalls.onWaiting(backend, info, outcome.waiting)
       return outcome
     })
   } catch (error) {
@@ -142,21 +151,6 @@ async function readPosition(
   // Without a position, the client reads the messages.
   const session = await backend.sessions.get(toAppChat(backend, chat)).catch(() => undefined)
   return session && findPositionAfter(session.events, { before, messageId })
-}
-
-/** Starts the timeouts of browser calls. */
-async function startTimeouts(
-  backend: Backend,
-  { messageId, ...chat }: TurnInfo,
-  { waiting }: RunOutcome,
-): Promise<void> {
-  const key = toAppChat(backend, chat)
-  for (const [toolCallId, toolName] of waiting) {
-    const tool = await backend.findTool(key, toolName)
-    const browser = tool && asBrowserTool(tool)
-    const call = { chat: key, messageId, toolCallId }
-    if (browser) await backend.browserCalls.add(call, browser.timeoutMs)
-  }
 }
 
 /** The stored part of a turn, with the position of its chat. */
