@@ -34,10 +34,10 @@ longTest(
       await tab.getByLabel('Message').fill('Send $30 to Alice')
       await tab.keyboard.press('Enter')
       await tab.getByRole('button', { name: 'Approve' }).click()
-      await tab.getByText('I sent $30 to Alice.').waitFor()
+      await tab.getByText('I sent $30 to Alice.', { exact: true }).waitFor()
       // The chat is loaded again with the page.
       await tab.reload()
-      await tab.getByText('I sent $30 to Alice.').waitFor()
+      await tab.getByText('I sent $30 to Alice.', { exact: true }).waitFor()
       expect(await tab.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     } finally {
       await browser.close()

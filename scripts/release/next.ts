@@ -120,7 +120,7 @@ async function pay(page: Page, label = 'Message'): Promise<void> {
   await field.fill('Send $30 to Alice')
   await field.press('Enter')
   await page.getByRole('button', { name: 'Approve' }).click()
-  await page.getByText('I sent $30 to Alice.').waitFor()
+  await page.getByText('I sent $30 to Alice.', { exact: true }).waitFor()
 }
 
 function read(file: string): string {

@@ -78,12 +78,15 @@ export class Project implements AsyncDisposable {
 
   /** Creates a project as `npm create` does, with the packed packages and the versions of Vite that this repository uses, and enters it. */
   async create(template: string, folder: string): Promise<void> {
-    await this.run(`npx create-adk-stream-protocol ${folder} --template ${template}`)
+    const packed = this.#tarballs['create-adk-stream-protocol'] ?? ''
+    await this.run(
+      `npx --package=${packed} -- 'create-adk-stream-protocol' ${folder} --template ${template}`,
+    )
     this.enter(folder)
     const { dependencies, devDependencies } = JSON.parse(
       readFileSync(path.join(this.folder, 'package.json'), 'utf8'),
     ) as Record<string, Record<string, string>>
-    const packed = Object.entries(this.#tarballs).flatMap(([name, file]) =>
+    const settings = Object.entries(this.#tarballs).flatMap(([name, file]) =>
       Object.entries({ dependencies, devDependencies })
         .filter(([, section]) => section?.[name] !== undefined)
         .map(([section]) => `${section}.${name}=file:${file}`),
@@ -91,8 +94,8 @@ export class Project implements AsyncDisposable {
     // Not the newest Vite: its binaries are not in every registry yet.
     const { rolldown, vite } = manifest.overrides
     if (devDependencies?.['vite'] !== undefined)
-      packed.push(`overrides.rolldown=${rolldown}`, `devDependencies.vite=${vite}`)
-    await this.run(`npm pkg set ${packed.join(' ')}\nnpm install`)
+      settings.push(`overrides.rolldown=${rolldown}`, `devDependencies.vite=${vite}`)
+    await this.run(`npm pkg set ${settings.join(' ')}\nnpm install`)
   }
 
   /** Starts a command that runs until the project is disposed. */

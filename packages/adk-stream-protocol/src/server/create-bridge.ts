@@ -1,7 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 
+import { version } from '@google/adk'
+
 import type { ProtocolError } from '../protocol/errors.ts'
 import { Listeners } from '../shared/collections.ts'
+import { describeUntestedAdk } from '../shared/tested-adk.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
@@ -64,8 +67,12 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     fault: () => operations.storeFault,
     onChecked: (error) => operations.storeChecked(error),
   })
+  const untestedAdk = describeUntestedAdk(version)
   const drain = createDrain()
-  const routes = [...healthRoutes(readiness, { audit, onError }), ...services.routes]
+  const routes = [
+    ...healthRoutes(readiness, { audit, onError, isAdkTested: untestedAdk === undefined }),
+    ...services.routes,
+  ]
   const onRefused = (error: ProtocolError): void => operations.refused(error)
   const proxies = trustProxies(settings.trustedProxies)
   const router = openRouter(settings, { store, routes, proxies, drain, onRefused })
@@ -89,7 +96,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     pendingApprovals: await backend.opened?.ledger.countPending(MAX_COUNTED).catch(() => undefined),
     pool: store.opened?.poolStats?.(),
   }))
-  operations.started()
+  operations.started(untestedAdk)
   const handling = { router, keepAliveMs: limits.keepAliveMs }
   const close = createClose(settings, {
     drain,

@@ -1,6 +1,14 @@
+import { readFileSync } from 'node:fs'
+
 import { expect, test } from 'vitest'
 
-import { createAuditCheck, createReadiness } from '../../src/server/routes/health-routes.ts'
+import { type LogEntry, Operations } from '../../src/server/operations/operations.ts'
+import {
+  createAuditCheck,
+  createReadiness,
+  healthRoutes,
+} from '../../src/server/routes/health-routes.ts'
+import { describeUntestedAdk, TESTED_ADK } from '../../src/shared/tested-adk.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { defer } from '../support/agents.ts'
@@ -80,4 +88,36 @@ test('[HO141] a bridge that lets its turns finish is not ready, and says why', a
   server.emulator.release('gate')
   expect(await reply.text()).toContain('Two.')
   await closed
+})
+
+test('[DV1511] a version of ADK that is not tested is a warning of `GET /ready`, a log entry, and nothing else', async () => {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const { devDependencies } = JSON.parse(manifest) as { devDependencies: Record<string, string> }
+  expect(TESTED_ADK).toBe(devDependencies['@google/adk'])
+  expect(describeUntestedAdk(TESTED_ADK)).toBeUndefined()
+  const sentence = describeUntestedAdk('2.2.1')
+  expect(sentence).toMatch(/^@google\/adk 2\.2\.1 is not tested .* 2\.0\.0 is\./)
+
+  const entries: LogEntry[] = []
+  const onError = (error: unknown): void => void entries.push({ error } as never)
+  new Operations({ log: (entry) => void entries.push(entry), onError }).started(sentence)
+  expect(entries).toEqual([
+    expect.objectContaining({ level: 'info', event: 'bridge.started' }),
+    { level: 'warn', event: 'adk.untested', message: sentence },
+  ])
+
+  const audit = createAuditCheck('report', onError)
+  const readiness = { check: () => Promise.resolve(undefined), close: () => undefined }
+  const route = healthRoutes(readiness, { audit, onError, isAdkTested: false }).find(
+    ({ path }) => path === '/ready',
+  )
+  expect(await route?.handle({} as never)).toMatchObject({
+    status: 200,
+    body: { status: 'ready', warnings: ['adk-version'] },
+  })
+  await using server = await serve({ log: (entry) => void entries.push(entry) })
+  const response = await fetch(`${server.url}/ready`)
+  // The tests run with the tested version.
+  expect(await response.json()).toEqual({ status: 'ready' })
+  expect(entries.filter(({ event }) => event === 'adk.untested')).toHaveLength(1)
 })

@@ -3,11 +3,11 @@ import path from 'node:path'
 
 import { z } from 'zod'
 
+import { describeUntestedAdk, TESTED_ADK } from '../../shared/tested-adk.ts'
 import { LoadError } from './load-error.ts'
 
 const Manifest = z.object({
   version: z.string(),
-  devDependencies: z.record(z.string(), z.string()).default({}),
   peerDependencies: z.record(z.string(), z.string()).default({}),
 })
 
@@ -45,18 +45,13 @@ export function readAdkVersion(
       `There are two copies of @google/adk: ${first.folder} (${first.version}), imported by ${first.importer}, and ${second.folder} (${second.version}), imported by ${second.importer}. Install one version in one place: \`npm ls @google/adk\` lists them.`,
     )
   const { version, folder } = first
-  const tested = OWN.devDependencies['@google/adk'] ?? ''
   const range = OWN.peerDependencies['@google/adk'] ?? ''
   if (majorOf(version) !== majorOf(range))
     throw new LoadError(
       'unsupported-adk',
-      `@google/adk ${version} in ${folder} is not supported: adk-stream-protocol ${OWN.version} needs ${range}. Install it: npm install @google/adk@${tested}`,
+      `@google/adk ${version} in ${folder} is not supported: adk-stream-protocol ${OWN.version} needs ${range}. Install it: npm install @google/adk@${TESTED_ADK}`,
     )
-  const notice =
-    version === tested
-      ? undefined
-      : `@google/adk ${version} is not tested with adk-stream-protocol ${OWN.version}; ${tested} is.`
-  return { version, folder, tested, notice }
+  return { version, folder, tested: TESTED_ADK, notice: describeUntestedAdk(version) }
 }
 
 function majorOf(version: string): string {

@@ -37,8 +37,11 @@ export class Operations {
     return findLasting(this.#storeFault?.error)
   }
 
-  started(): void {
+  /** `untestedAdk`: a sentence about the version of ADK, if this package is not tested with it. */
+  started(untestedAdk?: string): void {
     this.#log({ level: 'info', event: 'bridge.started', message: 'The bridge has started.' })
+    if (untestedAdk !== undefined)
+      this.#log({ level: 'warn', event: 'adk.untested', message: untestedAdk })
   }
 
   closing(): void {
@@ -314,6 +317,7 @@ export interface LogEntry {
 
 type LogEvent =
   | 'bridge.started'
+  | 'adk.untested'
   | 'bridge.closing'
   | 'bridge.closed'
   | 'turn.failed'

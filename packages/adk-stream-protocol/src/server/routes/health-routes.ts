@@ -11,10 +11,17 @@ import { reply, withHeaders } from '../http/exchange.ts'
 import type { Route } from '../http/http-router.ts'
 import { LIVE_PATH } from '../http/http-router.ts'
 
+interface HealthOptions {
+  readonly audit: AuditCheck
+  readonly onError: (error: unknown) => void
+  /** Whether this package is tested with the installed version of ADK. */
+  readonly isAdkTested: boolean
+}
+
 /** The routes that need no principal: the service, its health and readiness, and the hint to upgrade at the socket's path. */
 export function healthRoutes(
   readiness: Readiness,
-  { audit, onError }: { readonly audit: AuditCheck; readonly onError: (error: unknown) => void },
+  { audit, onError, isAdkTested }: HealthOptions,
 ): readonly Route[] {
   return [
     {
@@ -37,7 +44,11 @@ export function healthRoutes(
         const failed = await readiness.check()
         if (failed) return refuse(failed, onError)
         await audit.untilEnded()
-        return reply(200, { status: 'ready', ...(audit.isTampered() && { warnings: ['audit'] }) })
+        const warnings = [
+          ...(audit.isTampered() ? ['audit'] : []),
+          ...(isAdkTested ? [] : ['adk-version']),
+        ]
+        return reply(200, { status: 'ready', ...(warnings.length > 0 && { warnings }) })
       },
     },
     {
