@@ -32,6 +32,7 @@ const LAYERS = [
   'modules',
   'server',
   'dev',
+  'conform',
   'use',
 ] as const
 

@@ -75,7 +75,8 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'AG-UI',
-    own: ['server/dialects/ag-ui/'],
+    // `conform` tests servers of AG-UI, of others too. It uses nothing of the dialect.
+    own: ['server/dialects/ag-ui/', 'conform/'],
     identifiers: /[aA]g-?[uU]i(?![a-z])|AG-?UI|[cC]opilot/,
   },
   {

@@ -10,6 +10,7 @@ const USAGE = `Usage: adk-stream-protocol <command>
   dev               opens a page on an agent, and loads the agent again when a file is saved
   serve             serves an agent in production, for a page of your own
   check             loads an agent and lists its tools, which of them need approval, and what is wrong
+  conform           tests any chat backend with tool approval from outside, with the client of its page
   doctor            lists what waits in a database and why, and what to do
   audit             exports and verifies the audit record
   retention         removes old chats and audit entries
@@ -25,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   dev: async () => (await import('../dev/dev-command.ts')).runDevCommand,
   serve: async () => (await import('../dev/serve-command.ts')).runServeCommand,
   check: async () => (await import('../dev/check-command.ts')).runCheckCommand,
+  conform: async () => (await import('../conform/conform-command.ts')).runConformCommand,
   doctor: async () => (await import('../store/doctor-command.ts')).runDoctorCommand,
   audit: async () => (await import('../store/commands.ts')).runAuditCommand,
   retention: async () => (await import('../store/commands.ts')).runRetentionCommand,
