@@ -149,7 +149,7 @@ const FAULTS: readonly (readonly [Fault, readonly string[]])[] = [
   ['trusts the arguments of the client', ['changed']],
   ['trusts the history of the client', ['invented']],
   ['answers anybody', ['foreign']],
-  ['breaks the order of chunks', ['ask']],
+  ['breaks the order of chunks', ['order']],
   ['fails after an answer', ['approve', 'deny']],
 ]
 
