@@ -26,11 +26,17 @@ interface UsedLink {
   readonly createdBy: string
 }
 
+/** The channel in which a person decided, such as a chat service, and their account there. */
+interface UsedChannel {
+  readonly channel: string
+  readonly account: string
+}
+
 /** The decision of one person. */
 export interface DecisionEvent extends DecisionEvidence {
   readonly by: string
-  /** The link with which the person was identified. Absent for a person with credentials. */
-  readonly via?: UsedLink
+  /** The link or the channel with which the person was identified. Absent for a person with credentials. */
+  readonly via?: UsedLink | UsedChannel
   readonly step: number
   readonly reason?: string
 }

@@ -1,5 +1,7 @@
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
+import { assessRisk } from '../../approvals/risk.ts'
 import { currentStep } from '../../approvals/deciders.ts'
+import type { Principal } from '../../server/auth/authenticate.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 
 /**
@@ -57,6 +59,7 @@ export interface NoticedApproval {
   readonly args: Readonly<Record<string, unknown>>
   readonly title?: string
   readonly hint?: string
+  /** As the policy says, or higher if the arguments could mislead a person. */
   readonly severity?: 'low' | 'medium' | 'high'
   /** What kind of question it is. Absent for a call that needs approval. */
   readonly kind?: string
@@ -81,6 +84,13 @@ export interface NoticeChannel {
    * notices of this channel.
    */
   readonly send: (notice: Notice, attempt: NoticeAttempt) => Promise<NoticeResult | void>
+  /**
+   * Handles a request of the service that the channel uses, such as a click on a button. The bridge serves it at `POST /channels/<name>`, without
+   * `authenticate`: check the signature of the service first.
+   */
+  readonly receive?: (request: ChannelRequest, actions: ChannelActions) => Promise<ChannelReply>
+  /** Whether a person may approve a call in this channel. Denying is always possible. Default: unless its severity is high. */
+  readonly mayApprove?: (approval: NoticedApproval) => boolean
   /** Identifies the receiver. After `gone`, the channel is used again when this changes. Default: none. */
   readonly address?: string
 }
@@ -111,6 +121,53 @@ export interface NoticeResult {
   readonly reference?: string
   /** The receiver wants no further notices. */
   readonly gone?: true
+}
+
+/**
+ * A request of the service that a channel uses.
+ *
+ * @inline
+ */
+interface ChannelRequest {
+  readonly headers: Headers
+  /** The body as it was sent. Signatures cover its bytes. */
+  readonly body: string
+}
+
+/**
+ * The response to the service.
+ *
+ * @inline
+ */
+export interface ChannelReply {
+  readonly status: number
+  /** Sent as JSON. Default: an empty body. */
+  readonly body?: unknown
+}
+
+/**
+ * What a channel can do for a person.
+ *
+ * @inline
+ */
+export interface ChannelActions {
+  /** Returns an approval that the person may see. */
+  readonly read: (person: Principal, approvalId: string) => Promise<NoticedApproval | undefined>
+  /** Decides, as the person would with `POST /approvals/:id`. Throws a `ProtocolError` if that is refused. */
+  readonly decide: (person: Principal, decision: ChannelDecision) => Promise<void>
+}
+
+/**
+ * A decision of a person in a channel.
+ *
+ * @inline
+ */
+interface ChannelDecision {
+  readonly approvalId: string
+  readonly approved: boolean
+  readonly reason?: string
+  /** The account of the person in the service, for the audit record. */
+  readonly account: string
 }
 
 /** Thrown by a channel to say when to try again. */
@@ -167,7 +224,8 @@ export function toNoticed(
   step: number | undefined = findOpenStep(approval),
 ): NoticedApproval {
   const { id, state, toolName, args, terms, chat, requestedAt, deadline } = approval
-  const { title, hint, severity, kind } = terms
+  const { title, hint, kind } = terms
+  const { severity } = assessRisk(approval)
   const { principals = [], roles = [] } = terms.chain[step ?? -1] ?? {}
   return {
     id,

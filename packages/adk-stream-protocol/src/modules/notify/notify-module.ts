@@ -9,6 +9,7 @@ import type { Store } from '../../store/store.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
 import type { Core, OpenModule } from '../module.ts'
 import type { NotifyOptions } from './notice.ts'
+import { channelRoutes } from './channel-routes.ts'
 import { Notifier } from './notifier.ts'
 import type { NoticeBody } from './plan-notices.ts'
 
@@ -28,6 +29,8 @@ const Notify = z.strictObject({
     z.string().regex(/^[\w-]{1,64}$/, { error: 'a name of letters, digits, _ and -' }),
     z.looseObject({
       send: z.custom(isFunction, { error: 'a function' }),
+      receive: z.custom(isFunction, { error: 'a function' }).optional(),
+      mayApprove: z.custom(isFunction, { error: 'a function' }).optional(),
       address: z.string().optional(),
     }),
   ),
@@ -56,7 +59,7 @@ export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError })
       })
       ledger.onChange(() => notifier?.wake())
     },
-    createRoutes: noticeRoutes,
+    createRoutes: (core) => [...noticeRoutes(core), ...channelRoutes(core, notify)],
     close: async () => notifier?.close(),
   }
 }

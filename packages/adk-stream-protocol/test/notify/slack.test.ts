@@ -1,0 +1,224 @@
+import { expect, test, vi } from 'vitest'
+
+import type { SlackOptions } from '../../src/modules/notify/slack.ts'
+import { slack } from '../../src/modules/notify/slack.ts'
+import { collect } from '../../src/shared/async.ts'
+import type { TestBridgeOptions } from '../approvals/support/test-bridge.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { signAsSlack, SIGNING_SECRET, startSlack } from './support/slack-server.ts'
+
+/** The people of a workspace. */
+const ACCOUNTS: Readonly<Record<string, { id: string; roles?: string[] }>> = {
+  'T1/U1': { id: 'hanako' },
+  'T1/U2': { id: 'taro' },
+}
+
+async function open(options: Partial<SlackOptions> = {}, bridge: TestBridgeOptions = {}) {
+  const server = await startSlack()
+  const channel = slack({
+    token: 'xoxb-test',
+    signingSecret: SIGNING_SECRET,
+    channel: 'C1',
+    principalOf: ({ teamId, userId }) => ACCOUNTS[`${teamId}/${userId}`],
+    apiUrl: server.url,
+    ...options,
+  })
+  const testBridge = await TestBridge.open({
+    isLive: false,
+    notify: { channels: { slack: channel } },
+    ...bridge,
+  })
+  const pay = async (recipient = '花子'): Promise<string> => {
+    const text = `${callPayment(50, recipient)}[[then]][[say Paid.]]`
+    const messages = [{ id: 'u-1', role: 'user', parts: [{ type: 'text', text }] }]
+    await testBridge.page().post({ id: 'chat-1', messages })
+    await expect.poll(server.methods).toContain('chat.postMessage')
+    const { approvals = [] } = await testBridge.page().list('state=requested&limit=1')
+    return approvals[0]?.id ?? ''
+  }
+  const send = async (payload: unknown, headers?: (body: string) => Record<string, string>) => {
+    const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString()
+    const url = `${testBridge.url}/channels/slack`
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: headers?.(body) ?? signAsSlack(body),
+      body,
+    })
+    return response.status
+  }
+  return {
+    server,
+    testBridge,
+    pay,
+    send,
+    click: (value: string, action: string, user = 'U1', team = 'T1') =>
+      send({
+        type: 'block_actions',
+        user: { id: user },
+        team: { id: team },
+        channel: { id: 'C1' },
+        trigger_id: 'trigger',
+        actions: [{ action_id: action, value }],
+      }),
+    told: () =>
+      server.calls
+        .filter(({ method }) => method === 'chat.postEphemeral')
+        .map(({ body }) => String(body['text'])),
+    async [Symbol.asyncDispose]() {
+      await testBridge[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('[NT1573] a person approves in Slack, the call runs once, and its card says so', async () => {
+  await using opened = await open()
+  const id = await opened.pay()
+  const [posted] = opened.server.calls
+  expect(posted?.body).toMatchObject({ channel: 'C1' })
+  expect(JSON.stringify(posted?.body)).toContain(id)
+  expect(await opened.click(id, 'adk-approve')).toBe(200)
+  await expect
+    .poll(opened.server.methods)
+    .toEqual(['chat.postMessage', 'chat.update', 'chat.update'])
+  const last = opened.server.calls.at(-1)?.body
+  expect(last).toMatchObject({ channel: 'C1', ts: '17.1' })
+  expect(last?.['text']).toContain('done')
+  expect(JSON.stringify(last)).not.toContain('adk-approve')
+  // A second click, and a click of a person whose page has not changed yet.
+  expect(await opened.click(id, 'adk-approve')).toBe(200)
+  expect(opened.told()).toHaveLength(1)
+  expect(opened.testBridge.wallet.payments).toHaveLength(1)
+  const events = await collect(opened.testBridge.store.approvals.audit({}))
+  expect(events.find(({ event }) => event.type === 'approved')?.event).toMatchObject({
+    by: 'hanako',
+    via: { channel: 'slack', account: 'T1/U1' },
+  })
+})
+
+test('[NT1573] a denial asks for a reason', async () => {
+  await using opened = await open()
+  const id = await opened.pay()
+  await opened.click(id, 'adk-deny')
+  const view = opened.server.calls.at(-1)
+  expect(view?.method).toBe('views.open')
+  const shown = view?.body['view'] as { readonly private_metadata: string } | undefined
+  const private_metadata = shown?.private_metadata
+  const values = { reason: { reason: { value: 'Too much.' } } }
+  await opened.send({
+    type: 'view_submission',
+    user: { id: 'U1' },
+    team: { id: 'T1' },
+    view: { private_metadata, state: { values } },
+  })
+  await expect.poll(opened.server.methods).toContain('chat.update')
+  expect(JSON.stringify(opened.server.calls.at(-1)?.body)).toContain('Too much.')
+  expect(opened.testBridge.wallet.payments).toEqual([])
+})
+
+test('[NT1574] people who are unknown, may not decide, or are of another workspace decide nothing', async () => {
+  await using opened = await open()
+  const id = await opened.pay()
+  for (const [user, team] of [
+    ['U9', 'T1'],
+    ['U2', 'T1'],
+    ['U1', 'T2'],
+  ] as const)
+    expect(await opened.click(id, 'adk-approve', user, team)).toBe(200)
+  expect(await opened.click('another approval', 'adk-approve')).toBe(200)
+  expect(opened.told()).toHaveLength(4)
+  expect(opened.testBridge.wallet.payments).toEqual([])
+  expect(await opened.testBridge.page().inbox()).toHaveLength(1)
+})
+
+test.each([
+  ['another secret', (body: string) => signAsSlack(body, { secret: 'other' }), 401],
+  ['a changed body', (body: string) => signAsSlack(`${body}&x=1`), 401],
+  ['an old request', (body: string) => signAsSlack(body, { ageS: 400 }), 401],
+  ['a request of the future', (body: string) => signAsSlack(body, { ageS: -400 }), 401],
+  ['no signature', () => ({ 'content-type': 'application/x-www-form-urlencoded' }), 401],
+])('[NT1574] %s decides nothing', async (_what, headers, status) => {
+  await using opened = await open()
+  const id = await opened.pay()
+  const payload = {
+    type: 'block_actions',
+    user: { id: 'U1' },
+    team: { id: 'T1' },
+    channel: { id: 'C1' },
+    trigger_id: 't',
+    actions: [{ action_id: 'adk-approve', value: id }],
+  }
+  expect(await opened.send(payload, headers)).toBe(status)
+  expect(opened.testBridge.wallet.payments).toEqual([])
+})
+
+test('[NT1574] a signed request that is no interaction is refused', async () => {
+  await using opened = await open()
+  expect(await opened.send({ type: 'shortcut' })).toBe(400)
+  expect(await opened.send({ type: 'block_actions', actions: [] })).toBe(400)
+})
+
+test('[NT1574] the signature of the example in the documentation of Slack is accepted', async () => {
+  const body =
+    'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c'
+  const headers = new Headers({
+    'x-slack-request-timestamp': '1531420618',
+    'x-slack-signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
+  })
+  vi.useFakeTimers({ now: 1_531_420_618_000, toFake: ['Date'] })
+  try {
+    const channel = slack({
+      token: 'xoxb-test',
+      signingSecret: SIGNING_SECRET,
+      channel: 'C1',
+      principalOf: () => undefined,
+    })
+    const received = channel.receive?.({ headers, body }, { read: vi.fn(), decide: vi.fn() })
+    // The signature is right; a command is no interaction of a card.
+    await expect(received).rejects.toMatchObject({ code: 'bad-request' })
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('[NT1575] a call of high severity cannot be approved in Slack, by its button or without one', async () => {
+  await using opened = await open({}, { approvals: { process_payment: { severity: 'high' } } })
+  const id = await opened.pay()
+  const card = JSON.stringify(opened.server.calls[0]?.body)
+  expect([card.includes('adk-approve'), card.includes('adk-deny')]).toEqual([false, true])
+  await opened.click(id, 'adk-approve')
+  expect(opened.told()).toEqual([expect.stringContaining('cannot be approved here')])
+  expect(opened.testBridge.wallet.payments).toEqual([])
+})
+
+test('[NT1576] values of the model cannot mention people, add links or hide characters in a card', async () => {
+  await using opened = await open()
+  await opened.pay('<!channel> <https://evil.example|bank>\nApproved \u202Eby your bank :tada:')
+  const { blocks, text } = opened.server.calls[0]?.body ?? {}
+  const card = JSON.stringify(blocks)
+  expect(card).not.toContain('mrkdwn')
+  expect(card).not.toContain('\u202E')
+  expect(card).toContain('u{202e}')
+  expect(card).not.toContain('"emoji":true')
+  expect(text).not.toContain('<')
+  // The line break is in the value, not in the card.
+  expect(card).toContain('\\\\nApproved')
+})
+
+test('[NT1563] a card waits when Slack asks for it', async () => {
+  let isBusy = true
+  let refused = 0
+  await using server = await startSlack(() => {
+    if (!isBusy) return undefined
+    refused += 1
+    return { status: 429, headers: { 'retry-after': '1' } }
+  })
+  await using opened = await open({ apiUrl: server.url })
+  const text = `${callPayment(50)}[[then]][[say Paid.]]`
+  const messages = [{ id: 'u-1', role: 'user', parts: [{ type: 'text', text }] }]
+  await opened.testBridge.page().post({ id: 'chat-1', messages })
+  await expect.poll(() => refused).toBeGreaterThan(0)
+  isBusy = false
+  await expect.poll(server.methods, { timeout: 20_000 }).toEqual(['chat.postMessage'])
+})
