@@ -87,6 +87,8 @@ export type CallEvent =
   | { readonly type: 'cancelled' }
   /** The work on the call threw. */
   | { readonly type: 'failed' }
+  /** The work on the call threw, because the store cannot be reached at the moment. */
+  | { readonly type: 'store-failed' }
 
 interface RunResult {
   readonly response: Record<string, unknown>
@@ -110,6 +112,8 @@ export type CallEffect =
   | { readonly type: 'show'; readonly approval: Approval }
   /** Read the approval again: it may have changed while its events were ignored. */
   | { readonly type: 'read'; readonly approvalId: string }
+  /** Read the approval when the store works again. */
+  | { readonly type: 'read-later'; readonly approvalId: string }
   | { readonly type: 'claim'; readonly approvalId: string }
   /** Run the tool. `approval` is the claimed approval, if the call needed one. */
   | { readonly type: 'run'; readonly approval?: Approval }
@@ -189,8 +193,21 @@ export function nextCall(state: CallState, event: CallEvent): Next {
     case 'cancelled':
       return cancel(state)
     case 'failed':
-      return [to(state, { name: 'settled' }), [{ type: 'recover' }]]
+      return recover(state)
+    case 'store-failed':
+      return waitForStore(state)
   }
+}
+
+function recover(state: CallState): Next {
+  return [to(state, { name: 'settled' }), [{ type: 'recover' }]]
+}
+
+/** A call that has not started still waits. */
+function waitForStore(state: CallState): Next {
+  if (state.name !== 'asked' && (state.name !== 'approved' || state.output)) return recover(state)
+  const { approvalId } = state
+  return [to(state, { name: 'asked', approvalId }), [{ type: 'read-later', approvalId }]]
 }
 
 function receiveCheck(state: CallState, check: CallCheck, canWait: boolean): Next {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { Context, createEvent } from '@google/adk'
 
@@ -18,6 +19,7 @@ import { cancelIfOutdated } from '../calls/outdated-calls.ts'
 import type { CallEffect } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import type { Pause } from '../calls/run-state.ts'
+import { delayBefore } from '../shared/backoff.ts'
 import type { LiveSession, OpenCall } from './open-call.ts'
 import {
   contextOf,
@@ -33,6 +35,9 @@ import { resumeFollowUp, runOpenCall, settleFollowUp } from './run-open-call.ts'
 
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
 const POST_RUN_GRACE_MS = 2_000
+
+/** How soon an approval is read again that could not be read. */
+const READ_AGAIN = { firstMs: 50, maxMs: 1_000, attempts: Infinity }
 
 /** The reason of a cancelled approval. */
 const NOT_EXECUTABLE = 'the call could not be carried out'
@@ -67,6 +72,8 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
       if (approval) live.calls.apply(call, { type: 'approval-changed', approval })
       return
     }
+    case 'read-later':
+      return readLater(live, call, effect.approvalId)
     case 'claim': {
       const approval = await ledger.get(effect.approvalId)
       if (approval) await cancelIfOutdated(ledger, approval, call.tool)
@@ -113,6 +120,29 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
     case 'recover':
       return recover(live, call)
   }
+}
+
+/** LV1340: continues a call that has not started when the store works again. The model is told nothing meanwhile. */
+async function readLater(live: LiveSession, call: OpenCall, approvalId: string): Promise<void> {
+  const { ledger, calls } = live
+  for (let attempt = 0; calls.isOpen(call); attempt += 1) {
+    await delay(delayBefore(attempt, READ_AGAIN))
+    try {
+      // LG1450: gives up a claim that may be stored.
+      await ledger.recordFinished()
+      const approval = await ledger.get(approvalId)
+      if (approval) calls.apply(call, { type: 'approval-changed', approval })
+      return
+    } catch (error) {
+      if (!isStoreAway(error)) throw error
+    }
+  }
+}
+
+/** Whether the store cannot be reached at the moment. See `StoreErrorCode`. */
+export function isStoreAway(error: unknown): boolean {
+  if (!(error instanceof Error && 'code' in error)) return false
+  return error.code === 'unavailable' || error.code === 'busy'
 }
 
 async function requestApproval(

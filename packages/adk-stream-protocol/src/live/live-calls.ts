@@ -17,7 +17,7 @@ import { isOutdated } from '../calls/outdated-calls.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { defer } from '../shared/async.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
-import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
+import { continueTimer, isStoreAway, performEffects, resumeIfDecided } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 import type { LiveCallState } from './live-message.ts'
 import type { LiveSession, LiveCallsOptions, OpenCall } from './open-call.ts'
@@ -346,7 +346,7 @@ export class LiveCalls {
         call.loss = error
         return this.#isClosed || !this.#open.has(call.id)
           ? undefined
-          : this.advance(call, { type: 'failed' })
+          : this.advance(call, { type: isStoreAway(error) ? 'store-failed' : 'failed' })
       }),
     )
   }

@@ -315,6 +315,18 @@ const paths: readonly [what: string, events: CallEvent[], state: string, effects
     [{ type: 'settle-with-output', output }],
   ],
   [
+    'a call that could not be claimed because the store is away still waits',
+    [...asked, changed(approved), { type: 'store-failed' }],
+    'asked',
+    [{ type: 'read-later', approvalId }],
+  ],
+  [
+    'a call that runs while the store is away is settled as the ledger knows it',
+    [...running, { type: 'store-failed' }],
+    'settled',
+    [{ type: 'recover' }],
+  ],
+  [
     'a cancelled request is withdrawn',
     [...asked, modelCancelled],
     'asked',

@@ -6,7 +6,7 @@ import { beginToSpeak } from '../live/support/voice.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { toolParts } from '../support/chat-probe.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
 import { openPair, type Pair } from './support/pair.ts'
@@ -206,6 +206,9 @@ test('[LV1340] an approved call of a live session that cannot start because the 
   const readCall = async () => toolParts((await pair.atTwo.messages())[1])[0]
   await expect.poll(readCall).toMatchObject({ state: 'output-available' })
   expect([claims, pair.effects().length]).toEqual([2, 1])
+  // The model was told nothing before that.
+  const readText = async () => textOf((await pair.atTwo.messages())[1])
+  await expect.poll(readText).toBe('All settled.')
   client.say('[[say And on.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('And on.')
 })
