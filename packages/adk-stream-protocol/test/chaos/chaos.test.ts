@@ -155,6 +155,7 @@ const DENIED = record(1, { type: 'denied', by: 'hanako', step: 0 })
 const STARTED = record(2, { type: 'started', worker: 'one', args: { amount: 1 } })
 const SUCCEEDED = record(3, { type: 'succeeded', output: {} })
 const LOST = record(3, { type: 'lost', worker: 'one', becomes: 'unknown' })
+const GIVEN_UP = record(3, { type: 'lost', worker: 'one', becomes: 'approved', isUnstarted: true })
 const PAID = { chatId: 'chat', userId: 'hanako', name: 'pay', to: '', amount: 1, key: 'call' }
 
 function messagesWith(text: string, part: Partial<ChatPart> = {}): ChatMessage[] {
@@ -216,6 +217,16 @@ function browserHistory(
   }
 }
 
+/** A history in which the client has seen a text in a message. */
+function seenText(seen: string, seenIn: string): Partial<ChaosHistory> {
+  return { turns: wellHistory().turns.map((turn) => ({ ...turn, seen, seenIn })) }
+}
+
+/** Gives audit records their versions. */
+function renumber(...records: readonly AuditRecord[]): AuditRecord[] {
+  return records.map((record, version) => ({ ...record, version }))
+}
+
 /** A history in which the reply after a denied call is stored without the call. */
 const DENIED_AND_MISSING: Partial<ChaosHistory> = {
   audit: [REQUESTED, DENIED],
@@ -271,6 +282,13 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
     /unknown is shown as output-available/,
   ],
   ['doubled text', stored(messagesWith('One.One.Two.')), /another text is stored/],
+  ['a text that is not stored', seenText('Three.', 'reply'), /the client saw another text/],
+  ['nothing in an earlier message that was read', seenText('Three.', 'earlier'), undefined],
+  [
+    'nothing in a claim that a server gave up',
+    { audit: renumber(REQUESTED, APPROVED, STARTED, GIVEN_UP, STARTED, SUCCEEDED) },
+    undefined,
+  ],
   ['a missing end', stored(messagesWith('One.')), /nothing interrupted it/],
   ['servers that differ', stored(messagesWith('One.Two.'), messagesWith('One.')), /different/],
   [

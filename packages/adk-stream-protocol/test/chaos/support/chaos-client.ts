@@ -123,7 +123,10 @@ export class ChaosClient {
       const before = stream.chunks.length
       await Promise.race([stream.next(), delay(IDLE_MS)])
       const { chunks, text } = stream
-      if (text.length > turn.seen.length) turn.seen = text
+      if (text.length > turn.seen.length) {
+        turn.seen = text
+        turn.seenIn = stream.message.id
+      }
       const last = chunks.at(-1)
       for (const chunk of chunks)
         if (chunk.type === 'tool-approval-request') turn.approvalId = chunk.approvalId

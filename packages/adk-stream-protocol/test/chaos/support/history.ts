@@ -93,6 +93,8 @@ export interface RecordedTurn {
   to: number
   /** The longest text that the client has seen. */
   seen: string
+  /** The message with that text. A client that resumes may read an earlier message that a server continues. */
+  seenIn?: string
   /** Whether the client asked to stop the turn, or interrupted it. */
   stops: boolean
   /** The text of a spoken message, and when the person had said it. */
