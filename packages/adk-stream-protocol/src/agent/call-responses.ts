@@ -7,7 +7,7 @@ import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
 import { toStorable } from '../approvals/digest.ts'
 import { readReportedFailure } from '../protocol/message.ts'
-import type { DecidedNote, RepliedNote } from './events/event-notes.ts'
+import type { DecidedNote, EventNotes, RepliedNote } from './events/event-notes.ts'
 import { writeNotes } from './events/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
@@ -286,8 +286,17 @@ const ArgumentIssues = z.object({
   ),
 })
 
-/** Creates the event with the result of a call inside an agent that is used as a tool, after the agent has ended. */
-export function toNestedEnding(functionResponse: FunctionResponse, note: DecidedNote): Event {
+/** Returns the notes with the result of a call that the session of the chat does not contain: of an agent used as a tool, or of a question. */
+export function toEndingNotes(
+  session: string,
+  functionResponse: FunctionResponse,
+  note: DecidedNote,
+): EventNotes {
+  return { nested: { session, event: toEndingEvent(functionResponse, note) } }
+}
+
+/** Creates the event with the result of a call in the session in which it was made. */
+export function toEndingEvent(functionResponse: FunctionResponse, note: DecidedNote): Event {
   return createEvent({
     author: 'user',
     content: { role: 'user', parts: [{ functionResponse }] },

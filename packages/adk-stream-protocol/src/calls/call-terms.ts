@@ -5,7 +5,7 @@ import { getFunctionCalls, ToolConfirmation } from '@google/adk'
 
 import { DENIED_BEFORE, UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { UNTRANSCRIBED, shorten } from '../agent/user-message.ts'
-import { readNotes } from '../agent/events/event-notes.ts'
+import { findInner, readNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ApprovalTerms, ToolClaims } from '../approvals/approval.ts'
@@ -138,7 +138,7 @@ function repeatsDenied(events: readonly Event[], call: Call): boolean {
   for (const event of events.toReversed()) {
     if (isUserMessage(event)) return false
     // A model writes the messages to agents that are used as tools.
-    const written = readNotes(event).nested?.event ?? event
+    const written = findInner(event) ?? event
     for (const id of listDenied(written)) deniedIds.add(id)
     const denied = getFunctionCalls(written).filter(({ id = '' }) => deniedIds.has(id))
     if (denied.some(({ name, args = {} }) => name === call.name && isSimilar(args, call.args)))

@@ -5,7 +5,7 @@ import {
   describeRefusedRequest,
   PENDING_INSIDE,
   toPendingNote,
-  toNestedEnding,
+  toEndingNotes,
 } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -145,11 +145,12 @@ export async function storeFollowUpEnding(
     ? kinds.of(question).followUp?.answered
     : describeEnding(question)?.response
   const { outcome, receipt, at, ...shown } = note
-  const ending = toNestedEnding(
+  const notes = toEndingNotes(
+    question.id,
     { id, name, response: { ...response } },
     isAnswered ? { ...shown, state: 'approved' } : note,
   )
-  await storeNote(findRoot(run, toolContext), { nested: { session: question.id, event: ending } })
+  await storeNote(findRoot(run, toolContext), notes)
   run.markEndingPending(id)
   return {
     ...toPendingNote(approval),

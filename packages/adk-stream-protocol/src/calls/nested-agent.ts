@@ -24,7 +24,7 @@ import {
 import type { Content } from '@google/genai'
 
 import { toError, wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
-import { describeEnding, PENDING_INSIDE, toNestedEnding } from '../agent/call-responses.ts'
+import { describeEnding, PENDING_INSIDE, toEndingEvent } from '../agent/call-responses.ts'
 import type { PausedNote } from '../agent/events/event-notes.ts'
 import { readNotes, writeNotes } from '../agent/events/event-notes.ts'
 import { renameAnsweredCalls } from '../agent/events/input-calls.ts'
@@ -164,7 +164,7 @@ async function storeResults(
   for (const [id, { name, response }] of results) {
     const note = decided.get(id)
     if (!note) continue
-    const event = toNestedEnding({ id, name, response }, note)
+    const event = toEndingEvent({ id, name, response }, note)
     await service.appendEvent({ session: service.session, event })
     outer.markEndingPending(id)
   }
@@ -183,7 +183,7 @@ async function cancelQuestions(
     const approval = await ledger.get(approvalId)
     const ending = approval && describeEnding(approval)
     if (!ending) continue
-    const event = toNestedEnding({ id, name, response: ending.response }, ending.note)
+    const event = toEndingEvent({ id, name, response: ending.response }, ending.note)
     await service.appendEvent({ session, event })
     outer.markEndingPending(id)
   }

@@ -3,7 +3,7 @@ import type { Event } from '@google/adk'
 import type { RemotePause, RemoteRequest } from '../agent/adk-workarounds/remote-agents.ts'
 import { isRequest, readTask } from '../agent/adk-workarounds/remote-agents.ts'
 import type { RemoteCallNote } from '../agent/events/event-notes.ts'
-import { readNotes } from '../agent/events/event-notes.ts'
+import { findInner, readNotes } from '../agent/events/event-notes.ts'
 import { INPUT_CALL } from '../agent/events/input-calls.ts'
 import { isDeeperThan } from '../approvals/digest.ts'
 import { isRecord } from '../protocol/guards.ts'
@@ -174,7 +174,7 @@ export function findWaitingTasks(
 ): WaitingTask[] {
   const tasks = new Map<string, WaitingTask>()
   for (const event of events) {
-    const inner = readNotes(event).nested?.event ?? event
+    const inner = findInner(event) ?? event
     const asked = readNotes(inner).remote?.some(({ toolCallId }) => toolCallIds.has(toolCallId))
     const task = asked ? readTask(inner) : undefined
     if (task) tasks.set(task.taskId, { agent: inner.author ?? '', taskId: task.taskId })

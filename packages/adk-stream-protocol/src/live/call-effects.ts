@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { Context, createEvent } from '@google/adk'
 
-import { describeEnding, describeEndInside, toNestedEnding } from '../agent/call-responses.ts'
+import { describeEnding, describeEndInside, toEndingNotes } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -243,14 +243,14 @@ async function endInside(
     const ending = approval && describeEnding(approval)
     if (!ending) continue
     response ??= describeEndInside(name, ending.response)
-    const event = toNestedEnding({ id, name, response: ending.response }, ending.note)
+    const ended = { id, name, response: ending.response }
     await writeEventInside(
       live,
       call.id,
       createEvent({
         invocationId,
         ...(agent && { author: agent.name }),
-        customMetadata: writeNotes({ messageId, nested: { session, event } }),
+        customMetadata: writeNotes({ messageId, ...toEndingNotes(session, ended, ending.note) }),
       }),
     )
   }

@@ -2,7 +2,7 @@ import type { Event } from '@google/adk'
 
 import { readNotes } from '../agent/events/event-notes.ts'
 import type { PartialReply } from '../agent/history/interrupted-turn.ts'
-import { readNestedIds } from '../agent/events/event-notes.ts'
+import { readInnerResults } from '../agent/events/event-notes.ts'
 import { ChunkWriter } from '../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../agent/translate/translate-event.ts'
 import { finishTranslation, translateEvent } from '../agent/translate/translate-event.ts'
@@ -309,7 +309,7 @@ export class RunEvents {
       if (!result || result.done === true) return
       this.#pending = undefined
       this.#held.push(result.value)
-      if (toolCallId !== undefined && readNestedIds(result.value).includes(toolCallId)) return
+      if (toolCallId !== undefined && readInnerResults(result.value).includes(toolCallId)) return
     }
   }
 

@@ -258,8 +258,13 @@ export function isUserMessage({ customMetadata }: Event, id: string): boolean {
   return isRecord(stored) && stored['userMessageId'] === id
 }
 
+/** Returns the event that an event of the chat carries: of an agent that is used as a tool, or the end of a question. */
+export function findInner(event: Event): Event | undefined {
+  return readNotes(event).nested?.event
+}
+
 /** Returns the calls inside other calls that have a result in an event. */
-export function readNestedIds(event: Event): string[] {
-  const parts = readNotes(event).nested?.event.content?.parts ?? []
+export function readInnerResults(event: Event): string[] {
+  const parts = findInner(event)?.content?.parts ?? []
   return parts.flatMap(({ functionResponse }) => functionResponse?.id ?? [])
 }

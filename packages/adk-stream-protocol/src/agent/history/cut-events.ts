@@ -1,7 +1,7 @@
 import type { Event, AppendEventRequest } from '@google/adk'
 
 import { callIds, responseIds } from '../events/event-calls.ts'
-import { readNotes } from '../events/event-notes.ts'
+import { findInner, readNotes } from '../events/event-notes.ts'
 import { splitTurns } from './stored-turns.ts'
 
 /** The events that a rewind removes from a session. */
@@ -40,9 +40,8 @@ export function cutEvents(events: readonly Event[], userMessageId: string): Cut 
 /** Returns the approvals that the events request, with their outcomes, if the events contain them. */
 export function readRequestedApprovals(events: readonly Event[]): Map<string, string | undefined> {
   const notes = events.flatMap((event) => {
-    const own = readNotes(event)
-    // Approvals inside an agent that is used as a tool.
-    return own.nested ? [own, readNotes(own.nested.event)] : [own]
+    const inner = findInner(event)
+    return inner ? [readNotes(event), readNotes(inner)] : [readNotes(event)]
   })
   const ends = new Map(
     notes.flatMap(({ decided = [] }) =>

@@ -9,7 +9,7 @@ import { isAdkRequest } from '../tool-call.ts'
 import type { Translation } from '../translate/translation.ts'
 import { isCallWaiting } from '../translate/translation.ts'
 import { hasFinalResponse } from '../events/event-calls.ts'
-import { readNotes, writeNotes } from '../events/event-notes.ts'
+import { findInner, readNotes, writeNotes } from '../events/event-notes.ts'
 import { endsAgent } from '../events/event-calls.ts'
 import { waitsForResult } from '../events/input-calls.ts'
 import type { StoredTurn } from './stored-turns.ts'
@@ -130,10 +130,11 @@ function findResponses(events: readonly Event[], id: string | undefined): Functi
 
 /** Whether an event shows that an agent has continued, apart from the next attempt to continue it. */
 function isProgress(event: Event): boolean {
-  const { node, nested } = readNotes(event)
+  const { node } = readNotes(event)
   if (event.author === 'user') return false
   const hasContent = (event.content?.parts ?? []).length > 0
-  return hasContent || event.errorCode !== undefined || node !== undefined || nested !== undefined
+  const isShown = hasContent || event.errorCode !== undefined
+  return isShown || node !== undefined || findInner(event) !== undefined
 }
 
 /** A reply that was interrupted: the streamed text and reasoning, in order. */

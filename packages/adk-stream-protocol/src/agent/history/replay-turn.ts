@@ -1,6 +1,5 @@
 import type { Event } from '@google/adk'
 
-import { readNestedIds } from '../events/event-notes.ts'
 import type { StoredTurn } from './stored-turns.ts'
 import { findTurn, hasReply, splitTurns } from './stored-turns.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
@@ -12,7 +11,7 @@ import type { TranslationOptions } from '../translate/translate-event.ts'
 import { translateEvent, finishTranslation } from '../translate/translate-event.ts'
 import type { Call, Translation } from '../translate/translation.ts'
 import { isAskingDuringCall } from '../translate/translation.ts'
-import { readNotes } from '../events/event-notes.ts'
+import { findInner, readInnerResults, readNotes } from '../events/event-notes.ts'
 import { countEventsAt, positionOf } from './position.ts'
 
 /** The chunks of a turn and its pauses. A pause is the index of the first chunk after it. */
@@ -60,11 +59,11 @@ export function replayTurn(
  * its run did not pause.
  */
 function endsPause({ calls }: Translation, event: Event): boolean {
-  const { messageId, input, nested, paused = [] } = readNotes(event)
+  const { messageId, input, paused = [] } = readNotes(event)
   if (messageId === undefined && !input) return false
   // The agent that a call runs continues when a call inside was decided, and may wait again.
   if (paused.some(({ toolCallId }) => isPausedOrAsked(calls.get(toolCallId)))) return true
-  const shown = nested?.event ?? event
+  const shown = findInner(event) ?? event
   const { pending = [], handedOver = [] } = readNotes(shown)
   const respondedIds = (shown.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id
@@ -78,7 +77,7 @@ function endsPause({ calls }: Translation, event: Event): boolean {
 
 /** Whether an event ends a question that a call asked while it ran. The stream ended at the question, although the run continued. */
 function endsQuestion({ calls }: Translation, event: Event): boolean {
-  return readNestedIds(event).some((id) => isAskingDuringCall(calls.get(id)))
+  return readInnerResults(event).some((id) => isAskingDuringCall(calls.get(id)))
 }
 
 function isPausedOrAsked(call: Call | undefined): boolean {
@@ -224,12 +223,13 @@ export function findPositionAfter(
 function hasOpenCalls({ events }: StoredTurn): boolean {
   const open = new Set<string>()
   for (const event of events) {
-    const { nested, paused = [], askedDuringCalls = [], input } = readNotes(event)
+    const { paused = [], askedDuringCalls = [], input } = readNotes(event)
     const questions = [...paused.flatMap(({ asked }) => asked), ...askedDuringCalls]
     for (const { toolCallId } of questions) open.add(toolCallId)
     if (input) open.delete(input.toolCallId)
     noteResults(open, event)
-    if (nested) noteResults(open, nested.event)
+    const inner = findInner(event)
+    if (inner) noteResults(open, inner)
   }
   return open.size > 0
 }

@@ -11,7 +11,7 @@ import type {
   ToolEntry,
 } from '../../protocol/timeline.ts'
 import type { EventNotes, ModelTimes } from '../events/event-notes.ts'
-import { readNotes } from '../events/event-notes.ts'
+import { findInner, readNotes } from '../events/event-notes.ts'
 import { readCallName } from '../events/input-calls.ts'
 import { isModelOutput } from '../tool-call.ts'
 import type { StoredTurn } from '../history/stored-turns.ts'
@@ -76,7 +76,8 @@ class TimelineReader {
   read(event: Event): void {
     const notes = readNotes(event)
     // The model calls and tools of an agent that is used as a tool.
-    if (notes.nested) this.read(notes.nested.event)
+    const inner = findInner(event)
+    if (inner) this.read(inner)
     if (isModelOutput(event)) this.#readModel(event)
     for (const { id, name } of getFunctionResponses(event)) {
       if (id === undefined || name === CONFIRMATION_TOOL) continue

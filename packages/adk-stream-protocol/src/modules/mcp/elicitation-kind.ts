@@ -5,7 +5,7 @@ import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/sdk/type
 import { wrapRun } from '../../agent/adk-workarounds/guard-tool.ts'
 import type { ElicitFault } from './mcp-sessions.ts'
 import { callMcpTool, readMcpTool } from './mcp-sessions.ts'
-import { describeEnding, toNestedEnding } from '../../agent/call-responses.ts'
+import { describeEnding, toEndingNotes } from '../../agent/call-responses.ts'
 import type { EventNotes } from '../../agent/events/event-notes.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import { chatOf } from '../../agent/tool-call.ts'
@@ -193,8 +193,8 @@ async function report(asking: AskingCall, ended: Approval): Promise<void> {
   const { toolCallId: id, toolName: name, chat } = ended
   const ending = describeEnding(ended)
   if (ending && !asking.call.toolContext.abortSignal?.aborted) {
-    const event = toNestedEnding({ id, name, response: ending.response }, ending.note)
-    await show(asking, { nested: { session: ended.id, event } })
+    const { response, note } = ending
+    await show(asking, toEndingNotes(ended.id, { id, name, response }, note))
   }
   await asking.host.ledger.markReported(chat, [id])
 }

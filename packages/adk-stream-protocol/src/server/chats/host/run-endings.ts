@@ -5,7 +5,7 @@ import { createEvent, createEventActions } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
-import { STOPPED, toNestedEnding } from '../../../agent/call-responses.ts'
+import { STOPPED, toEndingNotes } from '../../../agent/call-responses.ts'
 import { isUserMessage, writeNotes } from '../../../agent/events/event-notes.ts'
 import {
   type PartialReply,
@@ -418,8 +418,7 @@ async function endNested(
     for (const [id, { name, response }] of results) {
       const note = decided.get(id)
       if (!nested || !note) continue
-      const event = toNestedEnding({ id, name, response }, note)
-      const notes = { nested: { session: nested.sessionId, event } }
+      const notes = toEndingNotes(nested.sessionId, { id, name, response }, note)
       await sessions.append(chat, run.messageId, { notes })
       endingsStored.add(id)
     }

@@ -1,7 +1,7 @@
 import type { Event } from '@google/adk'
 
 import type { Ending } from '../../../agent/call-responses.ts'
-import { describeEnding, describeEndInside, toNestedEnding } from '../../../agent/call-responses.ts'
+import { describeEnding, describeEndInside, toEndingNotes } from '../../../agent/call-responses.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import { hasFollowUp } from '../../../calls/follow-ups.ts'
@@ -42,7 +42,7 @@ export async function writeEnding(
     return ledger.markReported(approval.chat, [approval.toolCallId])
   const ending = describeEnding(approval)
   if (!ending || (await hasFollowUp(approval, { ledger, kinds }))) return
-  if (approval.terms.path) return writeNestedEnding({ sessions, ledger }, approval, ending)
+  if (approval.terms.path) return writeEndingInside({ sessions, ledger }, approval, ending)
   const { chat, toolCallId: id, toolName: name, messageId } = approval
   const { response, note } = ending
   await sessions.append(chat, messageId, {
@@ -56,7 +56,7 @@ export async function writeEnding(
  * Writes the end of a call inside an agent that is used as a tool. The agent does not continue, so this also ends the call of the agent
  * that the chat's agent made.
  */
-async function writeNestedEnding(
+async function writeEndingInside(
   { sessions, ledger }: Pick<Backend, 'sessions' | 'ledger'>,
   { chat, messageId, toolCallId: id, toolName: name }: Approval,
   { response, note }: Ending,
@@ -73,7 +73,7 @@ async function writeNestedEnding(
     }
     await sessions.append(chat, messageId, {
       content: { role: 'user', parts: [{ functionResponse: ended }] },
-      notes: { nested: { session: '', event: toNestedEnding({ id, name, response }, note) } },
+      notes: toEndingNotes('', { id, name, response }, note),
     })
   }
   await ledger.markReported(chat, [id])
