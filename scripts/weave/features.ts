@@ -103,7 +103,12 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'A2A',
-    own: ['agent/adk-workarounds/remote-agents.ts', 'calls/remote-', 'protocol/remote-'],
+    own: [
+      'agent/adk-workarounds/remote-agents.ts',
+      'calls/remote-',
+      'modules/remote/',
+      'protocol/remote-',
+    ],
     identifiers: /(?<![a-zA-Z#])remote(?!Address|[a-z])|Remote[A-Z]|[a-z]Remote|REMOTE|A2A|a2a/,
   },
 ]

@@ -234,7 +234,7 @@ async function endInside(
   const { ledger } = live
   const { asked, session } = call.pause ?? { session: '', asked: [] }
   await withdrawInside(live, call, reason)
-  await live.cancelRemoteTasks(asked)
+  await live.onCancelled(asked)
   const messageId = live.messages.messageIdOf(call.id)
   const { invocationId, agent } = contextOf(call)
   let response: { readonly error: string } | undefined

@@ -49,8 +49,8 @@ export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'o
     ): Promise<void>
     drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
   }
-  /** Cancels the tasks of remote agents whose questions these calls represent. */
-  readonly cancelRemoteTasks: (
+  /** The questions of these calls were cancelled, and nobody continues them. */
+  readonly onCancelled: (
     chat: AppChatRef,
     calls: readonly { readonly toolCallId: string }[],
   ) => Promise<void>
@@ -197,7 +197,7 @@ export class LiveParts {
         add: (call, timeoutMs) => browserCalls.add({ chat, ...call }, timeoutMs),
         drop: (toolCallId) => browserCalls.drop(chat, [toolCallId]),
       },
-      cancelRemoteTasks: (calls) => host.cancelRemoteTasks(chat, calls),
+      onCancelled: (calls) => host.onCancelled(chat, calls),
       kinds: terms.kinds,
       runTool: (call, record, outer) =>
         runLiveCall(call, { ...tools, prepare: (ready) => host.prepareCall(ready, outer) }, record),

@@ -76,8 +76,8 @@ export interface LiveCallsOptions {
   readonly isOpen: () => boolean
   /** Called when a result was stored in a message that is not streamed any more. */
   readonly onLateResult: (messageId: string) => void
-  /** Cancels the tasks of remote agents whose questions these calls represent. */
-  readonly cancelRemoteTasks: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
+  /** The questions of these calls were cancelled, and nobody continues them. */
+  readonly onCancelled: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
   /** Records which calls wait for a client, and for how long. The records outlive this run. */
   readonly browserCalls: {
     add(call: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>

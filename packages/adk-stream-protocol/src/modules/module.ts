@@ -1,10 +1,9 @@
 import type { CallKind } from '../calls/call-kind.ts'
 import type { RootAgent } from '../server/chats/chat-agents.ts'
-import type { Backend, LazyBackend } from '../server/chats/backend.ts'
+import type { Backend, LazyBackend, WaitingCalls } from '../server/chats/backend.ts'
 import type { ApprovalDecisions } from '../server/chats/decisions/approval-decisions.ts'
 import type { ReadDecision } from '../server/chats/decisions/message-decisions.ts'
 import type { TurnService } from '../server/chats/turns/turn-service.ts'
-import type { WaitingCalls } from '../server/chats/turns/turn-runs.ts'
 import type { Route } from '../server/http/http-router.ts'
 import type { BridgeLimits } from '../server/settings/limits.ts'
 import type { FindNames } from '../server/routes/principal-names.ts'
@@ -28,7 +27,9 @@ export interface Module {
   readonly readDecisions?: (core: DecisionCore) => ReadDecision
   /** Starts its work in the background. Called when the store is open and all kinds are known. */
   readonly start?: (backend: Backend, limits: BridgeLimits) => void
-  readonly waitingCalls?: WaitingCalls
+  readonly waitingCalls?: Partial<WaitingCalls>
+  /** Whether work of the module runs that a closing bridge waits for. */
+  readonly isBusy?: () => boolean
   /** Ends or resumes work whose time has come. Called at an interval, in every process. */
   readonly sweep?: (core: SweepCore) => Promise<void>
   /** Creates its endpoints. */

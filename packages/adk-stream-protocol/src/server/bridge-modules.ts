@@ -9,6 +9,7 @@ import { LinksBridgeOptionsSchema, openLinks } from '../modules/links/links-modu
 import type { McpBridgeOptions } from '../modules/mcp/mcp-module.ts'
 import { McpBridgeOptionsSchema, openMcp } from '../modules/mcp/mcp-module.ts'
 import type { Core, CoreSettings, DecisionCore, Module, SweepCore } from '../modules/module.ts'
+import { openRemote } from '../modules/remote/remote-module.ts'
 import { openReplies } from '../modules/replies/replies-module.ts'
 import { openSignIn } from '../modules/sign-in/sign-in-module.ts'
 import type { SignInBridgeOptions } from '../modules/sign-in/sign-in-options.ts'
@@ -18,9 +19,8 @@ import { NotifyBridgeOptionsSchema, openNotify } from '../modules/notify/notify-
 import type { CallKind } from '../calls/call-kind.ts'
 import type { Store } from '../store/store.ts'
 import type { ReadDecision } from './chats/decisions/message-decisions.ts'
-import type { Backend } from './chats/backend.ts'
+import type { Backend, WaitingCalls } from './chats/backend.ts'
 import type { BridgeLimits } from './settings/limits.ts'
-import type { WaitingCalls } from './chats/turns/turn-runs.ts'
 import type { Route } from './http/http-router.ts'
 
 /** The options of `createBridge` that belong to modules. */
@@ -48,6 +48,7 @@ const MODULES = [
   openLinks,
   openReplies,
   openBrowser,
+  openRemote,
   openNotify,
   openAuditHead,
 ] as const
@@ -58,6 +59,7 @@ export interface BridgeModules {
   readonly openKinds: (store: Store) => Promise<CallKind[]>
   readonly readDecisions: (core: DecisionCore) => ReadDecision
   readonly waitingCalls: WaitingCalls
+  readonly busy: boolean
   readonly sweep: (core: SweepCore) => Promise<void>
   readonly createRoutes: (core: Core) => Route[]
   readonly close: () => Promise<void>
@@ -86,6 +88,9 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
       for (const { start } of modules) start?.(backend, limits)
     },
     waitingCalls: joinWaitingCalls(modules.flatMap(({ waitingCalls }) => waitingCalls ?? [])),
+    get busy() {
+      return modules.some(({ isBusy }) => isBusy?.() === true)
+    },
     sweep: async (core) => {
       for (const { sweep } of modules) await sweep?.(core)
     },
@@ -96,16 +101,19 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
   }
 }
 
-function joinWaitingCalls(all: readonly WaitingCalls[]): WaitingCalls {
+function joinWaitingCalls(all: readonly Partial<WaitingCalls>[]): WaitingCalls {
   return {
     onWaiting: async (...waiting) => {
-      for (const calls of all) await calls.onWaiting(...waiting)
+      for (const calls of all) await calls.onWaiting?.(...waiting)
     },
     onDelivered: async (...delivered) => {
-      for (const calls of all) await calls.onDelivered(...delivered)
+      for (const calls of all) await calls.onDelivered?.(...delivered)
+    },
+    onCancelled: async (...cancelled) => {
+      for (const calls of all) await calls.onCancelled?.(...cancelled)
     },
     onChatDeleted: async (...deleted) => {
-      for (const calls of all) await calls.onChatDeleted(...deleted)
+      for (const calls of all) await calls.onChatDeleted?.(...deleted)
     },
   }
 }

@@ -168,6 +168,7 @@ function openShared(
   const backend = new Lazy(async () => {
     const opened = await openBackend(settings, await openStore(), {
       openKinds: modules.openKinds,
+      waitingCalls: modules.waitingCalls,
       modelCalls,
       onWritten: (chat) => changes.written.call(chat),
     })

@@ -19,7 +19,7 @@ import { AgentHost } from './chats/host/agent-host.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
 import type { BridgeSettings } from './options.ts'
 
-interface BackendParts extends Pick<BridgeModules, 'openKinds'> {
+interface BackendParts extends Pick<BridgeModules, 'openKinds' | 'waitingCalls'> {
   readonly modelCalls: ModelCalls | undefined
   /** Called when an event of a chat was stored or removed. */
   readonly onWritten: (chat: ChatRef) => void
@@ -29,7 +29,7 @@ interface BackendParts extends Pick<BridgeModules, 'openKinds'> {
 export async function openBackend(
   settings: BridgeSettings,
   store: Store,
-  { openKinds, modelCalls, onWritten }: BackendParts,
+  { openKinds, waitingCalls, modelCalls, onWritten }: BackendParts,
 ): Promise<Backend> {
   const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
   const { chats } = store
@@ -60,6 +60,7 @@ export async function openBackend(
     sessions,
     ledger,
     kinds,
+    waitingCalls,
     chats,
     isPageTool: (toolName) => browserTools.has(toolName),
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),

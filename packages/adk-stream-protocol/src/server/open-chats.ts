@@ -270,7 +270,6 @@ function openTurnService(
     onChunk,
     onTurn: ({ messageId, turn, ...chat }) => events.turnStarted(chat, { messageId, turn }),
     onLateResults: (message) => reports.changedLater.call(message),
-    waitingCalls: shared.modules.waitingCalls,
     isLive,
     onTurnEnd: (turn, outcome, isSpoken) => operations.turnEnded(turn, outcome, isSpoken),
     whilePending,

@@ -81,7 +81,9 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
       const isTalking = runs?.closeIdle() === false
       return (
         !isTalking &&
-        ![turns, turnService, outcomes, ledger, host].some((part) => part?.busy === true)
+        ![turns, turnService, outcomes, ledger, host, all.modules].some(
+          (part) => part?.busy === true,
+        )
       )
     },
     close: async () => {
@@ -172,7 +174,8 @@ function openRetention(all: AllParts): Sweeper | undefined {
 function createDeletion(all: AllParts): Bridge['deletePrincipal'] {
   const { sessionService, backend, events, modelCalls, runs, turns } = all
   return async (principalId, { audit, waitMs = DRAIN_MS }) => {
-    const { store, ledger, host, sessions, appName } = await backend.get()
+    const opened = await backend.get()
+    const { store, ledger, sessions, waitingCalls, appName } = opened
     modelCalls?.forget(principalId)
     await deletePrincipalData(store, {
       appName,
@@ -188,7 +191,7 @@ function createDeletion(all: AllParts): Bridge['deletePrincipal'] {
       },
       cancel: async (chat) => {
         const reason = 'the data of the principal was deleted'
-        await host.cancelRemoteTasks(chat, await ledger.deleteChat(chat, reason))
+        await waitingCalls.onCancelled(opened, chat, await ledger.deleteChat(chat, reason))
       },
       onRemoved: (chat) => events.chatChanged(chat),
     })

@@ -1,12 +1,12 @@
 import { asBrowserTool, BROWSER_TIMED_OUT } from '../../calls/browser-tool.ts'
+import type { WaitingCalls } from '../../server/chats/backend.ts'
 import { toAppChat } from '../../server/chats/backend.ts'
 import { readCallState } from '../../server/chats/host/stored-calls.ts'
-import type { WaitingCalls } from '../../server/chats/turns/turn-runs.ts'
 import type { BrowserCall } from '../../store/tables/browser-calls.ts'
 import type { SweepCore } from '../module.ts'
 
 /** Stores which calls of browser tools wait, and until when. */
-export const browserCalls: WaitingCalls = {
+export const browserCalls: Partial<WaitingCalls> = {
   onWaiting: async (backend, { messageId, ...chat }, calls) => {
     const key = toAppChat(backend, chat)
     for (const [toolCallId, toolName] of calls) {

@@ -8,6 +8,7 @@ import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './host/policy-checks.ts'
 import type { ChatStore, Store } from '../../store/store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+import type { TurnInfo } from '../settings/observers.ts'
 
 /** The agents with their sessions, and the stores. */
 export interface Backend {
@@ -20,6 +21,7 @@ export interface Backend {
   readonly ledger: Ledger
   /** What people are asked for, and what happens then. */
   readonly kinds: CallKinds
+  readonly waitingCalls: WaitingCalls
   /** Titles and agents of chats. */
   readonly chats: ChatStore
   /** Finds a tool of the agent of a chat by its name. */
@@ -35,6 +37,22 @@ export interface Backend {
   readonly appName: string
   /** The database of all of these. */
   readonly store: Store
+}
+
+/** Follows calls that wait for somebody outside this server. Modules implement it. */
+export interface WaitingCalls {
+  /** A turn has ended, and these calls wait: their ids, and the names of their tools. A live session follows its calls itself. */
+  onWaiting(backend: Backend, turn: TurnInfo, calls: ReadonlyMap<string, string>): Promise<void>
+  /** The conversation has the results of these calls. */
+  onDelivered(backend: Backend, chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
+  /** The questions of these calls were cancelled, and nobody continues them. When it resolves, the chat may be deleted. */
+  onCancelled(backend: Backend, chat: AppChatRef, calls: readonly CancelledCall[]): Promise<void>
+  /** The chat is being deleted. */
+  onChatDeleted(backend: Backend, chat: AppChatRef): Promise<void>
+}
+
+interface CancelledCall {
+  readonly toolCallId: string
 }
 
 /** Opens something on first use. If that fails, the next use tries again. */

@@ -1,12 +1,5 @@
 import type { BaseAgent, BaseTool, BaseToolset } from '@google/adk'
-import {
-  isBaseAgent,
-  isBaseTool,
-  isBaseToolset,
-  isLlmAgent,
-  isWorkflow,
-  RemoteA2AAgent,
-} from '@google/adk'
+import { isBaseAgent, isBaseTool, isBaseToolset, isLlmAgent, isWorkflow } from '@google/adk'
 
 import { listNodeAgents, listNodeTools } from '../../agent/adk-workarounds/workflow-nodes.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
@@ -42,13 +35,6 @@ export async function findTool(root: unknown, toolName: string): Promise<BaseToo
     const found = await findInToolset(toolset, toolName)
     if (found) return found
   }
-  return undefined
-}
-
-/** Finds a remote agent by name in the same places. */
-export function findRemoteAgent(root: unknown, name: string): RemoteA2AAgent | undefined {
-  for (const agent of listAgents(root))
-    if (agent instanceof RemoteA2AAgent && agent.name === name) return agent
   return undefined
 }
 

@@ -87,10 +87,8 @@ export function createConversationStarter(
   /** By the names of the agents. */
   const hosts = new Map<string, LiveHost>()
 
-  const createHost = (
-    { host, sessions, ledger, store, appName, kinds }: Backend,
-    name: string,
-  ): LiveHost => {
+  const createHost = (backend: Backend, name: string): LiveHost => {
+    const { host, sessions, ledger, store, appName, kinds, waitingCalls } = backend
     const found = agents.get(name)
     if (!found) throw new ProtocolError('unknown-agent')
     const { agent, model } = found
@@ -111,7 +109,7 @@ export function createConversationStarter(
       hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),
       ledger,
-      cancelRemoteTasks: (chat, calls) => host.cancelRemoteTasks(chat, calls),
+      onCancelled: (chat, calls) => waitingCalls.onCancelled(backend, chat, calls),
       openTurn: ({ principalId, chatId }, messageId, stream) =>
         turnService.streamLive({ principalId, chatId }, messageId, { ...stream, graceMs }),
       onLeft: (chat, toolCallIds, error) =>

@@ -19,7 +19,6 @@ import type { LiveRuns } from '../chats/live-runs.ts'
 import { findOpenQuestion } from '../chats/turns/asking-turns.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { StoredNews } from '../feeds/stored-news.ts'
-import type { WaitingCalls } from '../chats/turns/turn-runs.ts'
 import type { Exchange, FileReply, FindFormat, Reply } from '../http/exchange.ts'
 import { checkInput, readAgent, readJson, readPositions, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -38,13 +37,12 @@ interface ChatRoutesOptions {
   readonly findFormat: FindFormat
   readonly artifactService: BaseArtifactService | undefined
   readonly exposeState: (key: string) => boolean
-  readonly modules: { readonly waitingCalls: Pick<WaitingCalls, 'onChatDeleted'> }
 }
 
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const { backend, events, feeds, storedNews, chats, runs, limits } = options
-  const { exposeState, findFormat, modules } = options
+  const { exposeState, findFormat } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const request = readStreamRequest(await readJson(exchange, limits), limits)
@@ -103,8 +101,8 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     await chats.stop(chatOf(request))
     const chat = toAppChat(opened, chatOf(request))
     const cancelled = await opened.ledger.deleteChat(chat, 'the chat was deleted')
-    await opened.host.cancelRemoteTasks(chat, cancelled)
-    await modules.waitingCalls.onChatDeleted(opened, chat)
+    await opened.waitingCalls.onCancelled(opened, chat, cancelled)
+    await opened.waitingCalls.onChatDeleted(opened, chat)
     await opened.sessions.delete(chat)
     await opened.store.relay?.removeChat(chat)
     events.chatChanged(chat)

@@ -37,8 +37,6 @@ import type { ApprovalPlugin } from '../../../calls/approval-plugin.ts'
 import { prepareCall, toClaim } from '../../../calls/approved-call.ts'
 import type { CallKinds } from '../../../calls/call-kind.ts'
 import { isOutdated } from '../../../calls/outdated-calls.ts'
-import { REMOTE_CALL, findWaitingTasks } from '../../../calls/remote-questions.ts'
-import { cancelTasks } from '../../../calls/remote-runs.ts'
 import type { RunCause, RunState } from '../../../calls/run-state.ts'
 import { withShown } from '../../../calls/run-state.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
@@ -47,7 +45,6 @@ import type { AppChatRef } from '../../../shared/chat-ref.ts'
 import type { RootAgent } from '../chat-agents.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
-import { findRemoteAgent } from '../find-tool.ts'
 import type { StateDelta } from '../request-context.ts'
 import { RunEndings, storeStopped } from './run-endings.ts'
 
@@ -135,8 +132,6 @@ export class AgentHost {
   readonly #runConfig: RunConfig
   /** Whether events can be shown while a call runs. */
   readonly #asksDuringCalls: boolean
-  /** Requests to remote agents to cancel tasks. */
-  readonly #cancelling = new Set<Promise<void>>()
   /** Sessions of runs that start: session id → session. The chat is locked, so ADK need not read them again. */
   readonly #prepared = new Map<string, Session>()
 
@@ -173,9 +168,9 @@ export class AgentHost {
     )
   }
 
-  /** Whether a run with an approved call is active, even if its turn was stopped, or a task of a remote agent is being cancelled. */
+  /** Whether a run with an approved call is active, even if its turn was stopped. */
   get busy(): boolean {
-    return this.#cancelling.size > 0 || this.endings.hasDecidedRuns
+    return this.endings.hasDecidedRuns
   }
 
   /** Runs the agent on a new message. */
@@ -287,26 +282,6 @@ export class AgentHost {
       : undefined
     const answer = session && toInputResponse(content, findCall(session.events, toolCallId))
     return answer ?? { content, notes: { completed: [toolCallId] } }
-  }
-
-  /**
-   * Cancels the tasks of remote agents whose questions these calls represent, and that do not continue. Resolves when the tasks are
-   * known; the chat may be deleted then. Errors are reported.
-   */
-  async cancelRemoteTasks(
-    chat: AppChatRef,
-    calls: readonly { readonly toolCallId: string }[],
-  ): Promise<void> {
-    const ids = calls.map(({ toolCallId }) => toolCallId).filter((id) => id.startsWith(REMOTE_CALL))
-    if (ids.length === 0) return
-    const { runner } = await this.#find(chat)
-    const session = await this.#sessions.get(chat)
-    const tasks = findWaitingTasks(session?.events ?? [], new Set(ids))
-    const findAgent = (name: string) => findRemoteAgent(runner.agent, name)
-    const cancelled = cancelTasks(tasks, findAgent, this.#onError).finally(() =>
-      this.#cancelling.delete(cancelled),
-    )
-    this.#cancelling.add(cancelled)
   }
 
   // A single generator: every additional one would cost each token another microtask.

@@ -29,7 +29,7 @@ export async function cancelPending(
     await writeEnding(backend, cancelled)
     ended.push(cancelled)
   }
-  await backend.host.cancelRemoteTasks(chat, ended)
+  await backend.waitingCalls.onCancelled(backend, chat, ended)
 }
 
 /** Writes the end of an approval whose call does not run into the session. */

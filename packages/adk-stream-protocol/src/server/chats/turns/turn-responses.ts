@@ -78,10 +78,7 @@ interface ResponsesInTurn {
   readonly responses: TurnResponses
 }
 
-type RunOptions = Pick<
-  TurnRunsOptions,
-  'onTurn' | 'onLateResults' | 'onError' | 'exposeState' | 'waitingCalls'
->
+type RunOptions = Pick<TurnRunsOptions, 'onTurn' | 'onLateResults' | 'onError' | 'exposeState'>
 
 /** Throws if a turn cannot resume with these responses. */
 export async function checkResponses(
@@ -181,7 +178,7 @@ async function prepareRun(
     if (settled && isStored && !isClosing(signal))
       await ledger.markReported(chat, settled.toolCallIds)
     const delivered = outputs.map(({ toolCallId }) => toolCallId).filter((id) => ids.includes(id))
-    if (delivered.length > 0) await options.waitingCalls.onDelivered(backend, chat, delivered)
+    if (delivered.length > 0) await backend.waitingCalls.onDelivered(backend, chat, delivered)
   }
   return { resumed: { content, ...notes, onStored, onLateResults }, onEnded }
 }

@@ -40,17 +40,6 @@ export interface TurnRunsOptions extends TranslationOptions {
   readonly onLateResults: (turn: TurnInfo) => void
   /** Called when the run of a turn has ended. `isLive` says that it was a message of a live session. */
   readonly onTurnEnd: (turn: TurnInfo, outcome: RunOutcome, isLive: boolean) => void
-  readonly waitingCalls: WaitingCalls
-}
-
-/** Follows the calls of turns that wait for results from outside. Modules implement it. */
-export interface WaitingCalls {
-  /** A turn has ended, and these calls wait: their ids, and the names of their tools. A live session follows its calls itself. */
-  onWaiting(backend: Backend, turn: TurnInfo, calls: ReadonlyMap<string, string>): Promise<void>
-  /** The conversation has the results of these calls. */
-  onDelivered(backend: Backend, chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
-  /** The chat is being deleted. */
-  onChatDeleted(backend: Backend, chat: AppChatRef): Promise<void>
 }
 
 /** The events of a run, and how they are streamed. */
@@ -131,7 +120,7 @@ async function streamOnce(
       const isLeft = isResumed && isClosing(turn.signal)
       const ended = { chat: toAppChat(backend, chat), outcome: whole, isLeft }
       await backend.host.endings.settle(ended)
-      if (!how.passSound) await options.waitingCalls.onWaiting(backend, info, outcome.waiting)
+      if (!how.passSound) await backend.waitingCalls.onWaiting(backend, info, outcome.waiting)
       return outcome
     })
   } catch (error) {
