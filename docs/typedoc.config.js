@@ -3,18 +3,20 @@ import { readFileSync } from 'node:fs'
 import { Comment, CommentTag, Context, ReflectionKind } from 'typedoc'
 import ts from 'typescript'
 
-const PACKAGES = ['adk-stream-protocol', 'gemini-emulator']
+const PACKAGES = ['adk-stream-protocol', 'gemini-emulator', 'studio']
 
-/** @typedef {{ exports: Record<string, string | Record<string, string>> }} Manifest */
+/** @typedef {{ name: string, exports: Record<string, string | Record<string, string>> }} Manifest */
 
 /** What users import, with the source that it is. */
-const modules = PACKAGES.flatMap((name) => {
-  const file = new URL(`../packages/${name}/package.json`, import.meta.url)
+const modules = PACKAGES.flatMap((folder) => {
+  const file = new URL(`../packages/${folder}/package.json`, import.meta.url)
   const manifest = /** @type {Manifest} */ (JSON.parse(readFileSync(file, 'utf8')))
   return Object.entries(manifest.exports).flatMap(([subpath, target]) => {
-    const source = typeof target === 'object' && target['@adk-stream-protocol/source']
+    // A plug-in of the studio's page is compiled with the page, in this repository.
+    const isPublished = typeof target === 'object' && 'default' in target
+    const source = isPublished && target['@adk-stream-protocol/source']
     return source
-      ? [{ name: `${name}${subpath.slice(1)}`, source: `${name}/${source.slice(2)}` }]
+      ? [{ name: `${manifest.name}${subpath.slice(1)}`, source: `${folder}/${source.slice(2)}` }]
       : []
   })
 })

@@ -45,7 +45,7 @@ const Person = z.object({
   roles: z.array(z.string()).default([]),
 })
 
-/** Why the code of the agent could not be loaded again. The page shows it, and talks to the version before it. */
+/** Why the code of the agent could not be loaded again. The page shows it, and still uses the previous version. */
 const StudioProblem = z.object({
   message: z.string(),
   file: z.string().optional(),
@@ -54,6 +54,7 @@ const StudioProblem = z.object({
   /** The lines of the file around the error, as text. */
   codeFrame: z.string().optional(),
 })
+/** Why the code of the agent could not be loaded again. */
 export type StudioProblem = z.infer<typeof StudioProblem>
 
 /** The files that a message may contain, by default. */

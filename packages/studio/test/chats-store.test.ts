@@ -13,6 +13,17 @@ test('[DM60] the newest chat is first, and a new one is shown before the server 
   expect(titles()).toEqual(['Hello there', 'b', 'a'])
 })
 
+test('[SD1307] a chat that began with the form of a tool has the name of the tool as its title', async () => {
+  const { store, titles } = open([
+    { ...chat('a', 1), title: '[[call get_time {"timeZone":"Asia/To' },
+  ])
+  await store.refresh()
+  store.addStarted('b', '[[call refund {"order": 42}]]')
+  expect(titles()).toEqual(['refund', 'get_time'])
+  await store.rename('a', '[[call me later]]')
+  expect(titles()).toEqual(['refund', '[[call me later]]'])
+})
+
 test('[DM60] the list of the server replaces the shown one', async () => {
   const { store, server } = open([])
   store.addStarted('c', 'Hello there')

@@ -156,6 +156,7 @@ describe('approval path', () => {
 
 describe('current wait', () => {
   const open = { state: 'open' } as const
+  const NOW = new Date(2026, 10, 16, 9, 0).getTime()
   const call = { toolCallId: 'k', toolName: 'pay', args: {}, messageId: 'm', since: 0 }
   const pending = {
     for: 'approval',
@@ -199,6 +200,12 @@ describe('current wait', () => {
       'あなたの承認を待っています：$600.00 to Bob（2人中1人が承認、期限 17:16）',
     ],
     [
+      'a decision until tomorrow',
+      { waits: [{ ...pending, deadline: new Date(2026, 10, 17, 9, 2).getTime() }] },
+      'Waiting for your decision: $600.00 to Bob. Expires at 9:02 AM on Tue, Nov 17.',
+      'あなたの承認を待っています：$600.00 to Bob（期限 11月17日(火) 9:02）',
+    ],
+    [
       'a tool',
       { waits: [{ for: 'tool', ...call }] },
       'Waiting for a tool: $600.00 to Bob.',
@@ -206,12 +213,12 @@ describe('current wait', () => {
     ],
     [
       'the connection',
-      { connection: { state: 'lost', retryAt: 6_500 }, waits: [pending] },
+      { connection: { state: 'lost', retryAt: NOW + 6_500 }, waits: [pending] },
       'Connection lost. Next attempt in 7 s.',
       '接続が切れました。7秒後に再接続します。',
     ],
   ])('[IN4] the sentence for a chat that waits for %s', (_name, state, english, japanese) => {
-    const waiting = { connection: open, waits: [], busy: false, now: 0, ...state }
+    const waiting = { connection: open, waits: [], busy: false, now: NOW, ...state }
     const sentence = (labels: InspectorLabels) =>
       // Some versions of ICU write a narrow space before PM.
       describeWaiting(waiting, labels, () => '$600.00 to Bob').sentence.replaceAll('\u202F', ' ')

@@ -13,13 +13,17 @@ export interface PublicName {
 
 /** Returns every name that the packages export, by subpath. */
 export function readPublicNames(): PublicName[] {
-  return ['adk-stream-protocol', 'gemini-emulator'].flatMap((name) => {
-    const folder = path.join(ROOT, 'packages', name)
-    const { exports } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
+  return ['adk-stream-protocol', 'gemini-emulator', 'studio'].flatMap((place) => {
+    const folder = path.join(ROOT, 'packages', place)
+    const { name, exports } = JSON.parse(
+      readFileSync(path.join(folder, 'package.json'), 'utf8'),
+    ) as {
+      name: string
       exports: Record<string, string | Record<string, string>>
     }
     return Object.entries(exports).flatMap(([subpath, target]) => {
-      const source = typeof target === 'object' ? target['@adk-stream-protocol/source'] : undefined
+      const isPublished = typeof target === 'object' && 'default' in target
+      const source = isPublished ? target['@adk-stream-protocol/source'] : undefined
       if (source === undefined) return []
       const module = `${name}${subpath.slice(1)}`
       return readNames(path.join(folder, source)).map((found) => ({ module, ...found }))

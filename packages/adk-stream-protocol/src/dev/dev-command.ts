@@ -140,7 +140,7 @@ async function serve(
     if (result.type === 'failed') {
       printError(`✖ ${result.problem.message}`)
       if (result.problem.codeFrame !== undefined) printError(result.problem.codeFrame)
-      if (before) printError('  The page still talks to the version before.')
+      if (before) printError('  The page still uses the previous version.')
       else if (reloads) printError(`  ${url} continues when the file is saved without the error.`)
       else ended.resolve(2)
       return

@@ -35,6 +35,7 @@ export interface StudioReader {
   readonly host: string | undefined
 }
 
+/** Options of `createStudioListener`. */
 export interface StudioOptions {
   readonly bridge: Bridge
   /** Describes the agents and the model to a person. Called for each request of `GET /studio`. */

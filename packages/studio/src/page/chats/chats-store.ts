@@ -141,8 +141,13 @@ function applyChanges(
   const others = listed.filter(({ id }) => !started.has(id))
   return [...started.values(), ...others]
     .filter(({ id }) => !deleted.has(id))
-    .map((chat) => ({ ...chat, title: renamed.get(chat.id) ?? chat.title }))
+    .map((chat) => ({ ...chat, title: renamed.get(chat.id) ?? toReadable(chat.title) }))
     .toSorted((one, other) => other.updatedAt - one.updatedAt)
+}
+
+/** Returns the name of the tool for a chat that began with the form of a tool, which sends a script to the emulator. */
+function toReadable(title: string): string {
+  return /^\[\[call (\w[\w.-]*) \{/.exec(title)?.[1] ?? title
 }
 
 const MAX_TITLE_LENGTH = 60

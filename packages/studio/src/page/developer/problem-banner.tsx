@@ -1,7 +1,7 @@
 import { useLabels } from '../i18n/language.tsx'
 import { useStudio } from '../wire/studio-info.ts'
 
-/** Says why the code of the agent could not be loaded again, with the lines of the file. The page still talks to the version before it. */
+/** Says why the code of the agent could not be loaded again, with the lines of the file. The page still uses the previous version. */
 export function ProblemBanner() {
   const { problem: labels } = useLabels().shell
   const problem = useStudio()?.problem

@@ -74,7 +74,7 @@ export const en: Labels = {
     },
     problem: {
       title: 'The agent could not be reloaded.',
-      text: 'This page still talks to the version before the change.',
+      text: 'This page still uses the previous version.',
       code: 'The lines around the error',
     },
     instance: {

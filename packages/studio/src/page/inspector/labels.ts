@@ -35,6 +35,8 @@ interface NextApprover {
 /** Labels of the inspector. */
 export interface InspectorLabels {
   readonly locale: string
+  /** A time on another day than today. */
+  readonly timeOnDay: (time: string, day: string) => string
   readonly title: string
   readonly timeline: string
   readonly agent: string
@@ -136,6 +138,7 @@ export interface InspectorLabels {
 
 export const en: InspectorLabels = {
   locale: 'en',
+  timeOnDay: (time, day) => `${time} on ${day}`,
   title: 'Inspector',
   timeline: 'Timeline',
   agent: 'Agent',
@@ -292,6 +295,7 @@ export const en: InspectorLabels = {
 
 export const ja: InspectorLabels = {
   locale: 'ja',
+  timeOnDay: (time, day) => `${day} ${time}`,
   title: 'インスペクター',
   timeline: 'タイムライン',
   agent: 'エージェント',

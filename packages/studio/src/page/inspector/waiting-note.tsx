@@ -64,20 +64,20 @@ export function describeWaiting(
       ? { for: 'model', sentence: waitsFor.model }
       : { for: 'message', sentence: waitsFor.you }
   const more = others.length === 0 ? '' : waitsFor.more(others.length)
-  return { for: first.for, sentence: `${describeWait(first, labels, describe)}${more}` }
+  return { for: first.for, sentence: `${describeWait(first, { labels, now }, describe)}${more}` }
 }
 
 function describeWait(
   wait: TimelineWait,
-  labels: InspectorLabels,
+  { labels, now }: { readonly labels: InspectorLabels; readonly now: number },
   describe: (wait: TimelineWait) => string | undefined,
 ): string {
-  const { waitsFor, locale } = labels
+  const { waitsFor } = labels
   if (wait.for === 'model') return waitsFor.model
   const call = describe(wait) ?? wait.toolName
   if (wait.for !== 'approval') return waitsFor[wait.for](call)
   const { given, needed, approvers, byReader, votedByReader } = wait
-  const until = new Date(wait.deadline).toLocaleTimeString(locale, { timeStyle: 'short' })
+  const until = describeTime(new Date(wait.deadline), new Date(now), labels)
   if (given > 0)
     return waitsFor.nextApprover({ call, given, needed, until, byReader, votedByReader })
   if (byReader) return waitsFor.decision({ call, needed, until })
@@ -86,4 +86,12 @@ function describeWait(
     ...approvers.roles,
   ]
   return waitsFor.others({ call, names, until })
+}
+
+/** Returns the time, with its day if it is not today. */
+function describeTime(time: Date, now: Date, { locale, timeOnDay }: InspectorLabels): string {
+  const text = time.toLocaleTimeString(locale, { timeStyle: 'short' })
+  if (time.toDateString() === now.toDateString()) return text
+  const day = time.toLocaleDateString(locale, { weekday: 'short', month: 'short', day: 'numeric' })
+  return timeOnDay(text, day)
 }
