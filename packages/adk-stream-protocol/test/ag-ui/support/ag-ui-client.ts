@@ -136,7 +136,7 @@ export class AgUiClient {
 
   /** Returns a client that has loaded the chat, as a page does after a reload. */
   async reload(): Promise<AgUiClient> {
-    const path = '/ag-ui/agent/default/connect'
+    const path = `${this.#options.path ?? '/ag-ui'}/agent/default/connect`
     const { threadId } = this
     const loaded = new AgUiClient(this.#version, { ...this.#options, threadId, path })
     await loaded.run()

@@ -7,30 +7,44 @@ import type { Reply } from '../../http/exchange.ts'
 import { checkInput, readAgent, readJson, reply } from '../../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../../http/http-router.ts'
 import { DEFAULT_AGENT, describeCapabilities, describeRuntime } from './capabilities.ts'
+import { readClick } from './cards.ts'
+import type { RunInput } from './run-input.ts'
 import { readRunInput } from './run-input.ts'
 import type { RunServiceParts } from './run-service.ts'
 import { RunService } from './run-service.ts'
 
-interface AgUiOptions extends RunServiceParts {
+interface AgUiOptions extends Omit<RunServiceParts, 'hasCards'> {
   /** The agents by name. The only agent of a bridge may have an empty name. */
   readonly agents: ReadonlyMap<string, unknown>
 }
 
-/** The routes of AG-UI: one for any client (`HttpAgent`), and those that a CopilotKit page asks of its runtime. */
+/**
+ * The routes of AG-UI: one for any client (`HttpAgent`), and those that a CopilotKit page asks of its runtime. A page chooses cards by the
+ * path, because CopilotKit appends paths to its `runtimeUrl`.
+ */
 export function agUiRoutes(options: AgUiOptions): readonly Route[] {
-  const { limits } = options
+  return [
+    ...profileRoutes(ROOT, { ...options, hasCards: false }),
+    ...profileRoutes(`${ROOT}/cards`, { ...options, hasCards: true }),
+  ]
+}
+
+function profileRoutes(root: string, options: AgUiOptions & RunServiceParts): readonly Route[] {
+  const { limits, hasCards } = options
   const names = [...options.agents.keys()]
   const service = new RunService(options)
+  const readInput = (body: unknown): RunInput =>
+    hasCards ? readClick(readRunInput(body)) : readRunInput(body)
 
   const run = (principal: Principal, body: unknown, agent: string | undefined): Promise<Reply> =>
-    service.run(principal, readRunInput(body), toAddressed(names, agent))
+    service.run(principal, readInput(body), toAddressed(names, agent))
   const connect = (principal: Principal, body: unknown): Promise<Reply> =>
-    service.connect(principal, readRunInput(body))
+    service.connect(principal, readInput(body))
   const stop = async (principal: Principal, threadId: string): Promise<Reply> => {
     await service.stop(principal, threadId)
     return reply(200, { stopped: true })
   }
-  const info = async (): Promise<Reply> => reply(200, describeRuntime(names))
+  const info = async (): Promise<Reply> => reply(200, describeRuntime(names, hasCards))
   const readBody = ({ exchange }: AuthenticatedRequest): Promise<unknown> =>
     readJson(exchange, limits)
 
@@ -53,26 +67,26 @@ export function agUiRoutes(options: AgUiOptions): readonly Route[] {
   }
 
   return [
-    { method: 'POST', path: ROOT, handle: runOrCall },
+    { method: 'POST', path: root, handle: runOrCall },
     {
       method: 'GET',
-      path: `${ROOT}/capabilities`,
+      path: `${root}/capabilities`,
       handle: async () => reply(200, describeCapabilities()),
     },
-    { method: 'GET', path: `${ROOT}/info`, handle: info },
+    { method: 'GET', path: `${root}/info`, handle: info },
     {
       method: 'POST',
-      path: `${ROOT}/agent/:name/run`,
+      path: `${root}/agent/:name/run`,
       handle: async (request) => run(request.principal, await readBody(request), request.name),
     },
     {
       method: 'POST',
-      path: `${ROOT}/agent/:name/connect`,
+      path: `${root}/agent/:name/connect`,
       handle: async (request) => connect(request.principal, await readBody(request)),
     },
     {
       method: 'POST',
-      path: `${ROOT}/agent/:name/stop/:id`,
+      path: `${root}/agent/:name/stop/:id`,
       handle: ({ principal, id }) => stop(principal, id),
     },
   ]

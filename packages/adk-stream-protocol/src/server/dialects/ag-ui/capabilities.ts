@@ -27,7 +27,7 @@ export function describeCapabilities(name: string = DEFAULT_AGENT) {
 }
 
 /** The answer to `GET …/info` of CopilotKit's page. The version is that of the runtime whose routes the server has. */
-export function describeRuntime(agents: readonly string[]) {
+export function describeRuntime(agents: readonly string[], hasCards: boolean) {
   const names = [DEFAULT_AGENT, ...agents.filter((name) => name !== '' && name !== DEFAULT_AGENT)]
   const entries = names.map((name) => [
     name,
@@ -43,7 +43,8 @@ export function describeRuntime(agents: readonly string[]) {
     mode: 'sse',
     agents: Object.fromEntries(entries) as Record<string, unknown>,
     audioFileTranscriptionEnabled: false,
-    a2uiEnabled: false,
+    a2uiEnabled: hasCards,
+    ...(hasCards && { a2ui: { enabled: true } }),
     openGenerativeUIEnabled: false,
     threadEndpoints: { list: false, inspect: false, mutations: false, realtimeMetadata: false },
   }

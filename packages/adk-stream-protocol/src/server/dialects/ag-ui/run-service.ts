@@ -27,6 +27,8 @@ export interface RunServiceParts {
   readonly limits: BridgeLimits
   readonly exposeState: (key: string) => boolean
   readonly onError: (error: unknown) => void
+  /** Whether pages ask with cards instead of interrupts (AG1540). */
+  readonly hasCards: boolean
 }
 
 /** A run of one request. */
@@ -71,6 +73,7 @@ export class RunService {
     const { isPageTool } = await this.#parts.backend.get()
     const writer = new RunWriter({
       isPageTool,
+      hasCards: this.#parts.hasCards,
       clientCalls: readClientCalls(input),
       hasState: isRecord(input.state),
     })

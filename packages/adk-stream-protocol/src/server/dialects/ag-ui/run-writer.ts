@@ -1,6 +1,7 @@
 import type { Chunk, DataChunk, TextKind } from '../../../protocol/chunk.ts'
 import { readOffer } from '../../../protocol/chunk.ts'
 import type { DataParts, MessageMetadata, TurnError, Usage } from '../../../protocol/message.ts'
+import { toCards, toEndedCard } from './cards.ts'
 import type { Interrupt, RunEvent, RunOutcome, TokenUsage } from './events.ts'
 
 /** The run that a request asks for. */
@@ -14,6 +15,8 @@ interface RunIds {
 interface RunWriterOptions {
   /** Whether the page runs a tool. */
   readonly isPageTool: (toolName: string) => boolean
+  /** Whether the page asks with cards instead of interrupts (AG1540). */
+  readonly hasCards: boolean
   /** The calls that the client has. */
   readonly clientCalls: ReadonlySet<string>
   /** Whether the client has a state, to which patches apply. */
@@ -155,10 +158,12 @@ export class RunWriter {
     const events = this.#close()
     const waiting = interrupts.length === 0 ? this.waitingForPage : []
     for (const toolCallId of waiting) events.push(...this.#show(toolCallId))
+    const { hasCards } = this.#options
+    if (hasCards) events.push(...toCards(interrupts))
     const usage = this.#usageOfRun()
     const reason = this.#finishReason
     const isUsual = reason === undefined || reason === 'stop' || reason === 'tool-calls'
-    const outcome = this.#outcome(interrupts, waiting, isVersioned)
+    const outcome = this.#outcome(hasCards ? [] : interrupts, waiting, isVersioned)
     const finished: RunEvent = {
       type: 'RUN_FINISHED',
       threadId,
@@ -341,7 +346,10 @@ export class RunWriter {
     const { approvalId, toolCallId, state, reason } = data
     const call = this.#calls.get(toolCallId)
     if (call && state === 'denied') call.denial = reason === undefined ? {} : { reason }
-    return this.#writeActivity('approval', approvalId, { ...data })
+    const events = this.#writeActivity('approval', approvalId, { ...data })
+    if (this.#options.hasCards && state !== 'requested')
+      events.push(toEndedCard(approvalId, `${call?.toolName ?? 'Call'}: ${state}`))
+    return events
   }
 
   /** A patch applies to the state of the client, so one without a state gets all of it. */

@@ -1,0 +1,186 @@
+import { z } from 'zod'
+
+import { isRecord } from '../../../protocol/guards.ts'
+import type { Interrupt, RunEvent } from './events.ts'
+import type { ResumeEntry, RunInput } from './run-input.ts'
+
+/**
+ * Cards of A2UI 0.9, which a stock CopilotKit page shows without code of its own. A page that chooses them gets no interrupts: a click
+ * carries no `resume`, and the client would reject messages while an interrupt is open.
+ */
+
+/** Returns what a person can answer as cards with buttons, or forms. */
+export function toCards(interrupts: readonly Interrupt[]): RunEvent[] {
+  return interrupts.map((interrupt) =>
+    interrupt.reason === 'input_required' ? toForm(interrupt) : toButtons(interrupt),
+  )
+}
+
+/** Returns the card of an approval or a question that has ended. It replaces the one with the buttons. */
+export function toEndedCard(approvalId: string, text: string): RunEvent {
+  return toSurface(approvalId, [{ id: 'root', component: 'Text', text }])
+}
+
+function toButtons({ id, reason, message }: Interrupt): RunEvent {
+  const isApproval = reason === 'tool_call' || reason === 'adk:page_tool'
+  const context = { approvalId: id }
+  const buttons = isApproval
+    ? [
+        ...button('approve', 'Approve', { name: APPROVE, context }),
+        ...button('deny', 'Deny', { name: DENY, context }),
+      ]
+    : [
+        ...button('approve', 'Continue', { name: ANSWER, context }),
+        ...button('deny', 'Decline', { name: DECLINE, context }),
+      ]
+  const row = { id: 'buttons', component: 'Row', children: ['approve', 'deny'] }
+  return toSurface(id, [...frame(message, ['buttons']), row, ...buttons])
+}
+
+/** A field of a form. The kind says how its value is read, because a text field has only text. */
+interface Field {
+  /** Empty if the value is the whole answer. */
+  readonly name: string
+  readonly kind: 'text' | 'number' | 'flag' | 'choice'
+  readonly label: string
+  readonly options: readonly string[]
+}
+
+function toForm({ id, message, responseSchema }: Interrupt): RunEvent {
+  const fields = toFields(responseSchema)
+  const answers = fields.map(({ kind, name }, index) => [`${kind}.${name}`, pathOf(index)] as const)
+  const context = { approvalId: id, ...Object.fromEntries(answers) }
+  const components = [
+    ...frame(message, [...fields.map((_field, index) => `field-${index}`), 'buttons']),
+    ...fields.map(toInput),
+    { id: 'buttons', component: 'Row', children: ['send', 'decline'] },
+    ...button('send', 'Send', { name: ANSWER, context }),
+    ...button('decline', 'Decline', { name: DECLINE, context: { approvalId: id } }),
+  ]
+  const value = fields.map(({ kind }, index) => [`f${index}`, EMPTY[kind]] as const)
+  return toSurface(id, components, Object.fromEntries(value))
+}
+
+const EMPTY = { text: '', number: '', flag: false, choice: [] } as const
+
+function pathOf(index: number): { readonly path: string } {
+  return { path: `/f${index}` }
+}
+
+function toInput({ kind, label, options }: Field, index: number): object {
+  const common = { id: `field-${index}`, label, value: pathOf(index) }
+  if (kind === 'flag') return { ...common, component: 'CheckBox' }
+  if (kind !== 'choice')
+    return { ...common, component: 'TextField', variant: kind === 'number' ? kind : 'shortText' }
+  return {
+    ...common,
+    component: 'ChoicePicker',
+    variant: 'mutuallyExclusive',
+    options: options.map((value) => ({ label: value, value })),
+  }
+}
+
+const Property = z.looseObject({
+  type: z.unknown(),
+  title: z.string().optional(),
+  enum: z.array(z.string()).optional(),
+})
+
+function toFields(schema: Interrupt['responseSchema']): Field[] {
+  const properties = schema?.['properties']
+  return isRecord(properties)
+    ? Object.entries(properties).map(([name, property]) => toField(name, property))
+    : [toField('', schema)]
+}
+
+function toField(name: string, property: unknown): Field {
+  const { type, title = name, enum: options = [] } = Property.safeParse(property).data ?? {}
+  const plain = type === 'boolean' ? 'flag' : 'text'
+  const typed = type === 'integer' || type === 'number' ? 'number' : plain
+  return { name, label: title, options, kind: options.length > 0 ? 'choice' : typed }
+}
+
+function frame(message: string, children: readonly string[]): object[] {
+  return [
+    { id: 'root', component: 'Card', child: 'all' },
+    { id: 'all', component: 'Column', children: ['message', ...children] },
+    { id: 'message', component: 'Text', text: message, variant: 'h4' },
+  ]
+}
+
+function button(id: string, label: string, event: object): object[] {
+  return [
+    { id, component: 'Button', child: `${id}-label`, action: { event } },
+    { id: `${id}-label`, component: 'Text', text: label },
+  ]
+}
+
+const VERSION = 'v0.9'
+const CATALOG = 'https://a2ui.org/specification/v0_9/basic_catalog.json'
+
+function toSurface(
+  approvalId: string,
+  components: readonly object[],
+  model?: Readonly<Record<string, unknown>>,
+): RunEvent {
+  const surfaceId = `card.${approvalId}`
+  const operations = [
+    { version: VERSION, createSurface: { surfaceId, catalogId: CATALOG } },
+    { version: VERSION, updateComponents: { surfaceId, components } },
+    ...(model
+      ? [{ version: VERSION, updateDataModel: { surfaceId, path: '/', value: model } }]
+      : []),
+  ]
+  return {
+    type: 'ACTIVITY_SNAPSHOT',
+    messageId: surfaceId,
+    activityType: 'a2ui-surface',
+    content: { a2ui_operations: operations },
+    replace: true,
+  }
+}
+
+const APPROVE = 'adk.approve'
+const DENY = 'adk.deny'
+const ANSWER = 'adk.answer'
+const DECLINE = 'adk.decline'
+
+const Click = z.object({
+  a2uiAction: z.object({
+    userAction: z.object({
+      name: z.enum([APPROVE, DENY, ANSWER, DECLINE]),
+      context: z.looseObject({ approvalId: z.string().min(1).max(256) }),
+    }),
+  }),
+})
+
+/** Returns the input with the answer that a click on a card carries. */
+export function readClick(input: RunInput): RunInput {
+  const { userAction } = Click.safeParse(input.forwardedProps).data?.a2uiAction ?? {}
+  if (!userAction) return input
+  const { approvalId: interruptId, ...values } = userAction.context
+  const entry: ResumeEntry =
+    userAction.name === DECLINE
+      ? { interruptId, status: 'cancelled' }
+      : { interruptId, status: 'resolved', payload: toPayload(userAction.name, values) }
+  return { ...input, resume: [entry] }
+}
+
+/** The ledger checks the answer, so a value that cannot be read is passed on as it is. An empty field has no value. */
+function toPayload(name: string, values: Readonly<Record<string, unknown>>): unknown {
+  if (name !== ANSWER) return { approved: name === APPROVE }
+  const fields = Object.entries(values)
+  // Only a sign-in or a link has no field: to continue is to say that it is done.
+  if (fields.length === 0) return undefined
+  const read = fields.flatMap(([key, value]) => readField(key, value))
+  const whole = read.find(([field]) => field === '')
+  return whole ? whole[1] : Object.fromEntries(read)
+}
+
+function readField(key: string, value: unknown): [string, unknown][] {
+  const [, kind, name = ''] = /^(text|number|flag|choice)\.(.*)$/s.exec(key) ?? []
+  const given: unknown = Array.isArray(value) ? value[0] : value
+  if (kind === undefined || given === '' || given === undefined) return []
+  const isNumber = kind === 'number' && Number.isFinite(Number(given))
+  return [[name, isNumber ? Number(given) : given]]
+}

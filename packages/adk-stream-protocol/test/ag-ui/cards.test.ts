@@ -1,0 +1,155 @@
+import { requestInputTool } from '@google/adk'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { musicTool } from '../support/locating.ts'
+import { AG_UI_VERSIONS, AgUiClient } from './support/ag-ui-client.ts'
+
+let testBridge: TestBridge
+
+beforeAll(async () => {
+  testBridge = await TestBridge.open({
+    isLive: false,
+    tools: (wallet) => [paymentTool(wallet), requestInputTool, musicTool()],
+  })
+})
+
+afterAll(() => testBridge[Symbol.asyncDispose]())
+
+interface Component {
+  readonly id: string
+  readonly component: string
+  readonly text?: string
+  readonly action?: { readonly event: Action }
+}
+
+interface Action {
+  readonly name: string
+  readonly context: Readonly<Record<string, unknown>>
+}
+
+/** The components of each card that the client shows, by their ids. */
+function cardsOf({ messages }: AgUiClient): Map<string, Component>[] {
+  return messages.flatMap(({ activityType, content }) => {
+    if (activityType !== 'a2ui-surface') return []
+    const { a2ui_operations: operations } = content as {
+      a2ui_operations: { updateComponents?: { components: Component[] } }[]
+    }
+    const components = operations.flatMap((each) => each.updateComponents?.components ?? [])
+    return [new Map(components.map((component) => [component.id, component]))]
+  })
+}
+
+const textsOf = (client: AgUiClient): string[] =>
+  cardsOf(client).map((card) => card.get('root')?.text ?? card.get('message')?.text ?? '')
+
+/** Clicks a button as CopilotKit does, with the values that the person has entered instead of their paths. */
+async function click(
+  client: AgUiClient,
+  index: number,
+  button: string,
+  entered: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const event = cardsOf(client)[index]?.get(button)?.action?.event
+  const context = { ...event?.context, ...entered }
+  const userAction = { name: event?.name, surfaceId: 'card', context }
+  await client.run({ forwardedProps: { a2uiAction: { userAction } } })
+}
+
+const SCHEMA =
+  '{"type":"object","properties":{"nights":{"type":"integer"},"view":{"type":"string","enum":["sea","town"]},"late":{"type":"boolean"},"note":{"type":"string"}},"required":["nights"]}'
+const ask = (schema: string): string =>
+  `[[call adk_request_input {"message":"How many?","response_schema":${schema}}]][[then]][[say Booked.]]`
+
+describe.each(AG_UI_VERSIONS)('$name', (version) => {
+  const open = (): AgUiClient =>
+    new AgUiClient(version, { url: testBridge.url, path: '/ag-ui/cards' })
+
+  test('[AG1540] approvals are cards, decided one by one, and the page can write meanwhile', async () => {
+    const client = open()
+    const { wallet } = testBridge
+    const before = wallet.payments.length
+    await client.say(`${callPayment(1, 'A')}${callPayment(2, 'B')}[[then]][[say Both.]]`)
+    expect(client.pending).toEqual([])
+    expect(textsOf(client)).toEqual([
+      expect.stringContaining('"A"') as string,
+      expect.stringContaining('"B"') as string,
+    ])
+    expect((await client.reload()).byId).toEqual(client.byId)
+    await client.say('[[say Meanwhile.]]')
+    expect(client.text).toEqual(['Meanwhile.'])
+    await click(client, 1, 'deny')
+    // An open card moves to the end.
+    expect(textsOf(client)).toEqual([
+      'process_payment: denied',
+      expect.stringContaining('"A"') as string,
+    ])
+    expect(wallet.payments.length).toBe(before)
+    await click(client, 1, 'approve')
+    expect(new Set(textsOf(client))).toEqual(
+      new Set(['process_payment: approved', 'process_payment: denied']),
+    )
+    expect(wallet.payments.slice(before)).toEqual([{ amount: 1, recipient: 'A' }])
+    expect(client.text).toContain('Both.')
+    expect((await client.reload()).byId).toEqual(client.byId)
+    // A second click on a card that has ended changes nothing.
+    await client.run({
+      forwardedProps: {
+        a2uiAction: { userAction: { name: 'adk.approve', context: { approvalId: 'none' } } },
+      },
+    })
+    expect(client.refused).toEqual(['unknown-approval'])
+    expect(wallet.payments.length).toBe(before + 1)
+  })
+
+  test('[AG1541] a question is a form, whose values have the types of the schema', async () => {
+    const client = open()
+    await client.say(ask(SCHEMA))
+    const [form] = cardsOf(client)
+    const fields = ['field-0', 'field-1', 'field-2', 'field-3']
+    expect(fields.map((id) => form?.get(id)?.component)).toEqual([
+      'TextField',
+      'ChoicePicker',
+      'CheckBox',
+      'TextField',
+    ])
+    const others = { 'choice.view': ['sea'], 'flag.late': true, 'text.note': '' }
+    await click(client, 0, 'send', { ...others, 'number.nights': 'two' })
+    expect(client.refused).toEqual(['invalid-answer'])
+    expect(textsOf(client)).toEqual([expect.stringContaining('How many? (') as string])
+    await click(client, 0, 'send', { ...others, 'number.nights': '2' })
+    expect(client.results).toEqual([{ nights: 2, view: 'sea', late: true }])
+    expect(client.text).toEqual(['Booked.'])
+    expect(textsOf(client)).toEqual(['adk_request_input: approved'])
+  })
+
+  test('[AG1541] a question for one value has one field, and can be declined', async () => {
+    const client = open()
+    await client.say(ask('{"type":"integer"}'))
+    await click(client, 0, 'send', { 'number.': '3' })
+    expect(client.results).toEqual([3])
+    await client.say(ask('{"type":"integer"}'))
+    await click(client, 1, 'decline')
+    expect(textsOf(client)[1]).toBe('adk_request_input: denied')
+    expect(client.text).toEqual(['Booked.', 'Booked.'])
+  })
+
+  test('[AG1386] a tool of the page is shown when no card waits', async () => {
+    const client = open()
+    await client.say(`${callPayment(1, 'C')}[[call change_bgm {"track":3}]][[then]][[say Both.]]`)
+    expect(client.calls).toEqual(['process_payment'])
+    await click(client, 0, 'approve')
+    expect(client.calls).toEqual(['process_payment', 'change_bgm'])
+  })
+})
+
+test('[AG1540] a CopilotKit page learns that there are cards, and only there', async () => {
+  expect([await hasCards('/ag-ui/cards'), await hasCards('/ag-ui')]).toEqual([true, false])
+})
+
+async function hasCards(path: string): Promise<boolean> {
+  const headers = { 'x-api-key': 'hanako' }
+  const response = await fetch(`${testBridge.url}${path}/info`, { headers })
+  return ((await response.json()) as { a2uiEnabled: boolean }).a2uiEnabled
+}
