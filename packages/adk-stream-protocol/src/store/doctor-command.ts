@@ -11,6 +11,7 @@ import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { describeFault } from './audit-chain.ts'
 import type { Store } from './store.ts'
 import type { PendingBrowserCall } from './tables/browser-calls.ts'
+import type { ChannelTrouble } from './tables/notices.ts'
 import { openStore, readLease } from './commands.ts'
 
 const USAGE = `Usage:
@@ -20,7 +21,7 @@ const USAGE = `Usage:
 <database> is a SQLite file or a URL of PostgreSQL. Servers may use it meanwhile; nothing is changed.
 
 Lists what waits and why, and what to do: pending approvals, approved calls that no server has started, calls whose server
-has crashed, calls with an unknown outcome, browser tools, servers with their leases and chat locks. Checks the audit record.
+has crashed, calls with an unknown outcome, browser tools, channels of notify that cannot be reached, servers with their leases and chat locks. Checks the audit record.
 With --chat it prints why one chat waits, and what happened in its last turns. --principal names the owner of the chat, if
 the chat has no open approval, browser tool or lock.
 
@@ -70,6 +71,7 @@ interface OpenWork {
   /** Calls of the last day that may or may not have taken effect. */
   readonly unknown: readonly Approval[]
   readonly browserCalls: readonly PendingBrowserCall[]
+  readonly channels: readonly ChannelTrouble[]
   /** What is wrong with the audit record. Undefined if it is intact. */
   readonly auditFault: string | undefined
   /** Undefined if the store cannot list them. */
@@ -81,7 +83,7 @@ const PAGE = 200
 const MAX_BROWSER_CALLS = 1_000
 
 async function readWork(
-  { approvals, browserCalls }: Store,
+  { approvals, browserCalls, notices }: Store,
   { appName, leaseMs }: { readonly appName: string | undefined; readonly leaseMs: number },
 ): Promise<OpenWork> {
   const now = await approvals.now()
@@ -97,6 +99,7 @@ async function readWork(
     return found
   }
   const calls = (await browserCalls.list?.({ limit: MAX_BROWSER_CALLS })) ?? []
+  const channels = (await notices?.listTroubles()) ?? []
   const unknown = await list('unknown')
   const executing = await list('executing')
   const workers = await approvals.listWorkers?.()
@@ -119,6 +122,7 @@ async function readWork(
     stale: new Set(stale.map(({ id }) => id)),
     unknown: unknown.filter(({ state }) => 'at' in state && state.at > now - DAY_MS),
     browserCalls: calls.filter(({ chat }) => appName === undefined || chat.appName === appName),
+    channels: channels.filter((each) => appName === undefined || each.appName === appName),
     workers,
   }
 }
@@ -130,6 +134,7 @@ async function report(work: OpenWork, { print }: CommandOutput): Promise<number>
     ...listApprovals(work),
     ...listCalls(work),
     ...listBrowserCalls(work),
+    ...listChannels(work),
     ...listServers(work),
   ]
   const problems = sections.filter(({ isProblem }) => isProblem)
@@ -236,6 +241,27 @@ function listBrowserCalls({ browserCalls, now, leaseMs }: OpenWork): Section[] {
 
 function describeBrowserCall({ chat, toolCallId, deadline }: PendingBrowserCall): string {
   return `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
+}
+
+function listChannels({ channels }: OpenWork): Section[] {
+  const listOf = (state: ChannelTrouble['state']): string[] =>
+    channels.filter((each) => each.state === state).map(describeTrouble)
+  return [
+    {
+      title: 'Channels of notify that do not answer, and are tried again',
+      lines: listOf('waiting'),
+    },
+    {
+      title: 'Channels of notify that could not be reached, last 24 hours',
+      lines: listOf('failed'),
+      todo: 'check the receiver and its address. The people of this channel may not know of their approvals.',
+      isProblem: true,
+    },
+  ]
+}
+
+function describeTrouble({ appName, channel, count, answer }: ChannelTrouble): string {
+  return `${appName}, channel ${channel}: ${count} ${count === 1 ? 'notice' : 'notices'}, ${answer}`
 }
 
 function listServers({ workers = [], leaseMs }: OpenWork): Section[] {

@@ -160,6 +160,23 @@ describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
     expect(await cli('audit', 'export', address)).toMatchObject({ code: 1 })
   })
 
+  test('[OB384] doctor names channels that cannot be reached', async () => {
+    await using subject = await create()
+    const { notices } = subject.store
+    const from = (await notices?.position(chat.appName)) ?? 0
+    const notice = { channel: 'ops', principalId: 'hanako', position: 1, asks: true, afterMs: 0 }
+    const planned = ['a', 'b'].map((id) => ({ ...notice, id, approvalId: id, body: '{}' }))
+    await notices?.plan(chat.appName, { from, to: from + 1, ended: [], notices: planned })
+    await notices?.claim(chat.appName, { worker: 'w', channels: ['ops'], claimMs: 1_000, limit: 2 })
+    const settled = { worker: 'w', answer: 'HTTP 500' }
+    await notices?.settle(chat.appName, { ...settled, id: 'a', state: 'waiting', retryMs: 5_000 })
+    expect(await doctor(subject.address)).toMatchObject({ code: 0 })
+    await notices?.settle(chat.appName, { ...settled, id: 'b', state: 'failed' })
+    const { code, text } = await doctor(subject.address)
+    expect(code).toBe(1)
+    expect(text).toContain(`${chat.appName}, channel ops: 1 notice, HTTP 500`)
+  })
+
   test('[OB384] doctor names what waits, for whom, and what to do; nothing stuck is exit code 0', async () => {
     await using subject = await create()
     const { store, address } = subject

@@ -25,6 +25,7 @@ export type {
 } from '../tables/credentials.ts'
 export type {
   ChannelAddress,
+  ChannelTrouble,
   NewNotice,
   NoticeClaim,
   NoticeState,

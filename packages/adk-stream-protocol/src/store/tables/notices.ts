@@ -29,6 +29,8 @@ export interface NoticeStore {
   listDisabled(appName: string): Promise<ChannelAddress[]>
   /** Lists the notices of an approval, in the order in which they are due. */
   list(appName: string, approvalId: string): Promise<StoredNotice[]>
+  /** Counts the notices of each channel that were tried and have not arrived, of the last day and of all applications. For `doctor`. */
+  listTroubles(): Promise<ChannelTrouble[]>
   /** Removes notices that ended longer than `olderThanMs` ago. */
   removeOld(olderThanMs: number): Promise<void>
 }
@@ -37,6 +39,17 @@ export interface NoticeStore {
 export interface ChannelAddress {
   readonly channel: string
   readonly address: string
+}
+
+/** Notices of a channel that have not arrived. */
+export interface ChannelTrouble {
+  readonly appName: string
+  readonly channel: string
+  /** `waiting`: they will be tried again. */
+  readonly state: 'waiting' | 'failed'
+  readonly count: number
+  /** What the receiver answered, or the error of an attempt. */
+  readonly answer: string
 }
 
 /** What follows from the audit entries between two positions. */
@@ -129,6 +142,7 @@ interface NoticeQueries {
   readonly disable: (appName: string, ...values: readonly string[]) => Promise<void>
   readonly listDisabled: Query<ChannelAddress>
   readonly list: Query<NoticeRow>
+  readonly listTroubles: Query<{ readonly app_name: string } & Omit<ChannelTrouble, 'appName'>>
   readonly removeOld: Query
 }
 
@@ -173,6 +187,10 @@ export function noticeStore(queries: NoticeQueries): NoticeStore {
     },
     async list(appName, approvalId) {
       return (await queries.list(appName, checkName('approvalId', approvalId))).map(decode)
+    },
+    async listTroubles() {
+      const rows = await queries.listTroubles()
+      return rows.map(({ app_name: appName, ...trouble }) => ({ appName, ...trouble }))
     },
     async removeOld(olderThanMs) {
       await queries.removeOld(olderThanMs)

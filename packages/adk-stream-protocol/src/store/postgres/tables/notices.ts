@@ -139,6 +139,10 @@ export function postgresNotices(
     listDisabled: query(`SELECT channel, address FROM ${channels} WHERE app_name = $1`),
     list: query(`
       SELECT ${COLUMNS} FROM ${notices} WHERE app_name = $1 AND approval_id = $2 ORDER BY due_at, position, channel`),
+    listTroubles: query(`
+      SELECT app_name, channel, state, count(*)::integer AS count, max(answer) AS answer FROM ${notices}
+      WHERE answer IS NOT NULL AND (state = 'waiting' OR state = 'failed' AND due_at > ${clock} - 86400000)
+      GROUP BY app_name, channel, state ORDER BY app_name, channel, state`),
     removeOld: query(
       `DELETE FROM ${notices} WHERE state <> 'waiting' AND due_at <= ${clock} - $1::double precision`,
     ),

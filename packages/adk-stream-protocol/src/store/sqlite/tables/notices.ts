@@ -125,6 +125,10 @@ export function sqliteNotices(connection: Connection, clock: string): NoticeStor
     listDisabled: read('SELECT channel, address FROM notice_channels WHERE app_name = ?1'),
     list: read(`
       SELECT ${COLUMNS} FROM notices WHERE app_name = ?1 AND approval_id = ?2 ORDER BY due_at, position, channel`),
+    listTroubles: read(`
+      SELECT app_name, channel, state, count(*) AS count, max(answer) AS answer FROM notices
+      WHERE answer IS NOT NULL AND (state = 'waiting' OR state = 'failed' AND due_at > ${clock} - 86400000)
+      GROUP BY app_name, channel, state ORDER BY app_name, channel, state`),
     removeOld: write(`
       DELETE FROM notices WHERE state <> 'waiting' AND due_at <= ${clock} - ?1`),
   })
