@@ -20,13 +20,7 @@ export function Chat() {
   return (
     <AdkProvider>
       <main>
-        <MessageList
-          messages={chat.messages}
-          status={chat.status}
-          onDecide={chat.decide}
-          refusals={chat.refusals}
-          unconfirmed={chat.unconfirmed}
-        />
+        <MessageList chat={chat} />
         {chat.problem && <ProblemCard problem={chat.problem} onRecover={chat.recover} />}
         <Composer
           status={chat.status}
