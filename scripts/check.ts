@@ -15,6 +15,8 @@ interface Task {
   readonly commands: readonly string[]
   /** Whether the tests use what the task builds. */
   readonly builds?: boolean
+  /** Commands that check what the task has built. The tests do not wait for them. */
+  readonly checks?: readonly string[]
 }
 
 /** A folder for the packed packages. */
@@ -59,6 +61,8 @@ const TASKS: readonly Task[] = [
       'tsc -b tsconfig.build.json --singleThreaded',
       'npm run --silent build -w packages/studio',
       `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator ./packages/studio ./packages/create-adk-stream-protocol`,
+    ],
+    checks: [
       `publint ${packed}/${LIBRARY} --strict`,
       `publint ${packed}/${EMULATOR} --strict`,
       `publint ${packed}/${STUDIO} --strict`,
@@ -110,8 +114,8 @@ async function runTests(): Promise<boolean> {
   return new Promise((resolve) => child.once('close', (code) => resolve(code === 0)))
 }
 
-async function runTask({ commands }: Task): Promise<boolean> {
-  for (const command of commands) if (!(await run(command))) return false
+async function runTask({ commands, checks = [] }: Task): Promise<boolean> {
+  for (const command of [...commands, ...checks]) if (!(await run(command))) return false
   return true
 }
 
@@ -127,13 +131,17 @@ async function runTasks(tasks: readonly Task[], atOnce: number): Promise<boolean
 
 /** Runs the tests beside the checks that build nothing: the tests leave a sixth of the CPU time unused. */
 async function runAll(tasks: readonly Task[]): Promise<boolean[]> {
+  const building = tasks.filter(({ builds }) => builds)
   const built = await runTasks(
-    tasks.filter(({ builds }) => builds),
+    building.map(({ name, commands }) => ({ name, commands })),
     AT_ONCE,
   )
   if (!built.every(Boolean)) return built
   reports = []
-  const rest = tasks.filter(({ builds }) => !builds)
+  const rest = [
+    ...tasks.filter(({ builds }) => !builds),
+    ...building.map(({ name, checks = [] }) => ({ name, commands: checks })),
+  ]
   const [tests, checked] = await Promise.all([runTests(), runTasks(rest, 1)])
   for (const lines of reports) console.log(lines)
   return [tests, ...checked]
