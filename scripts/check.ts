@@ -49,7 +49,8 @@ const TSC = 'tsc --singleThreaded'
 const attw = [
   `attw ${packed}/${LIBRARY} --profile esm-only --exclude-entrypoints react/styles.css -q`,
   `attw ${packed}/${EMULATOR} --profile esm-only -q`,
-  `attw ${packed}/${STUDIO} --profile esm-only -q`,
+  // Only this repository can import the sources of the page.
+  `attw ${packed}/${STUDIO} --profile esm-only --exclude-entrypoints page -q`,
 ]
 
 /** The static checks. Tasks are independent of each other. The slowest ones come first. */
