@@ -261,7 +261,14 @@ test('[SD1308] the page is that of the chosen person', async () => {
 
 test('[SD1311] the inspector shows the state and the raw events of a chat, and saves them', async () => {
   await using studio = await openTestStudio({
-    agents: (model) => new LlmAgent({ name: 'payroll', model, outputKey: 'last_reply' }),
+    agents: (model) =>
+      new LlmAgent({
+        name: 'payroll',
+        model,
+        outputKey: 'last_reply',
+        instruction: 'Be brief.\nLast reply: {last_reply?}',
+      }),
+    bridge: { recordModelCalls: 'with-authentication' },
   })
   const page = await studio.openPage()
   const { send, waitUntilIdle } = chatPage(page)
@@ -289,4 +296,13 @@ test('[SD1311] the inspector shows the state and the raw events of a chat, and s
     state: { last_reply: 'All slips are filed.' },
     events: [{ author: 'user' }, { author: 'payroll' }],
   })
+
+  await send('[[say All slips are paid.]]')
+  await waitUntilIdle()
+  await panel.getByText('Compare two instructions').click()
+  await panel.locator('ins').getByText('Last reply: All slips are filed.').waitFor()
+  expect(await panel.locator('.adk-diff span').getByText('Be brief.').count()).toBe(1)
+  expect(await findViolations(page)).toEqual([])
+  await panel.getByLabel('After').selectOption({ index: 0 })
+  await panel.getByText('Both instructions are the same.').waitFor()
 })

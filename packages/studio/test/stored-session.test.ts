@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 
+import { compareLines, readInstruction } from '../src/page/inspector/session/instructions.tsx'
 import {
   countTokens,
   type StoredEvent,
@@ -30,4 +31,30 @@ test('[SD1311] a long text, such as a picture, is shortened on the screen', () =
   expect(shown.length).toBeLessThan(2_200)
   expect(shown).toContain('(5000)')
   expect(shown).toContain('"short"')
+})
+
+test.each<[string, unknown, string]>([
+  ['a text', { config: { systemInstruction: 'Be brief.' } }, 'Be brief.'],
+  [
+    'parts',
+    { config: { systemInstruction: { parts: [{ text: 'One.' }, {}, { text: 'Two.' }] } } },
+    'One.\n\nTwo.',
+  ],
+  ['no instruction', { config: {} }, ''],
+  ['something else', { config: { systemInstruction: 7 } }, ''],
+  ['nothing', undefined, ''],
+])('[SD1311] the instruction of a request with %s', (_name, request, text) => {
+  expect(readInstruction(request)).toBe(text)
+})
+
+test.each<[string, string, string]>([
+  ['a\nb\nc', 'a\nx\nc', ' a-b+x c'],
+  ['a', 'a\nb', ' a+b'],
+  ['a\nb', 'b', '-a b'],
+  ['', 'a', '-+a'],
+  ['a\na', 'a', ' a-a'],
+])('[SD1311] the difference between %j and %j', (before, after, expected) => {
+  const signs = { ins: '+', del: '-', span: ' ' }
+  const lines = compareLines(before, after).map(({ type, text }) => `${signs[type]}${text}`)
+  expect(lines.join('')).toBe(expected)
 })

@@ -98,7 +98,7 @@ export function Inspector(props: InspectorProps) {
                 {
                   name: 'session',
                   label: labels.session,
-                  content: <SessionPanel key={chatId} {...{ chatId, timeline }} />,
+                  content: <SessionPanel key={chatId} {...{ api, chatId, timeline }} />,
                 },
               ]
             : []),

@@ -3,7 +3,9 @@ import { ChevronDown, ChevronUp } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 
 import { IconButton } from '../../icon-button.tsx'
+import type { ModelCallSource } from '../entry-details.tsx'
 import { ScrolledText } from '../parts.tsx'
+import { findRecordedCalls, Instructions } from './instructions.tsx'
 import { useSessionLabels } from './labels.ts'
 import {
   countTokens,
@@ -14,13 +16,14 @@ import {
 } from './stored-session.ts'
 
 interface SessionPanelProps {
+  readonly api: ModelCallSource['api']
   readonly chatId: string
   /** The session is read again when the timeline changes. */
   readonly timeline: Timeline | undefined
 }
 
 /** The session of the chat as ADK stores it: its state, its tokens, and its events step by step. */
-export function SessionPanel({ chatId, timeline }: SessionPanelProps) {
+export function SessionPanel({ api, chatId, timeline }: SessionPanelProps) {
   const labels = useSessionLabels()
   const loading = useSession(chatId, timeline)
   switch (loading.state) {
@@ -31,12 +34,18 @@ export function SessionPanel({ chatId, timeline }: SessionPanelProps) {
     case 'failed':
       return <p role="alert">{labels.unreadable}</p>
     case 'ready':
-      return <SessionView session={loading.session} />
+      return <SessionView session={loading.session} timeline={timeline} source={{ api, chatId }} />
   }
 }
 
-function SessionView({ session }: { readonly session: StoredSession }) {
+interface SessionViewProps extends Pick<SessionPanelProps, 'timeline'> {
+  readonly session: StoredSession
+  readonly source: ModelCallSource
+}
+
+function SessionView({ session, timeline, source }: SessionViewProps) {
   const labels = useSessionLabels()
+  const calls = findRecordedCalls(timeline)
   const { state, events } = session
   const { input, output } = countTokens(events)
   const format = new Intl.NumberFormat(labels.locale)
@@ -56,6 +65,7 @@ function SessionView({ session }: { readonly session: StoredSession }) {
           <ScrolledText>{toShortJson(state)}</ScrolledText>
         )}
       </section>
+      {calls.length > 1 && <Instructions calls={calls} source={source} />}
       <Events events={events} />
     </>
   )
