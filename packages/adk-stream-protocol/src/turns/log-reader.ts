@@ -3,10 +3,10 @@ import type { AudioChunk } from '../protocol/chunk.ts'
 /** The client side of a reader: an SSE response or a socket. */
 export interface Sink {
   /**
-   * Writes the JSON of one chunk. `entry` is its number in the log, and undefined for a chunk that is not in the log. Returns false if
-   * the sink is full until it drains.
+   * Writes the JSON of one chunk. `entry` is its number in the log, and undefined for a chunk that is not in the log. `text` is the JSON of
+   * a delta's text: a sink that writes its own frames need not search for it in the chunk. Returns false if the sink is full until it drains.
    */
-  write(json: string, entry?: number): boolean
+  write(json: string, entry?: number, text?: string): boolean
   /** Called before chunks that belong together. The sink may keep them until `flush` and send them in one piece. */
   hold?(): void
   /** Sends what was kept since `hold`. Returns false if the sink is full until it drains. */
@@ -39,6 +39,8 @@ interface ReadableLog {
 /** A chunk of the log. */
 export interface ReadChunk {
   readonly json: string
+  /** The JSON of the text, if the chunk is a delta. */
+  readonly text?: string
   /** The entry that the chunk is a part of. */
   readonly entry: number
   /** The position after the chunk. */
@@ -85,10 +87,10 @@ export class LogReader {
   }
 
   /** Passes on a chunk that was just appended to an entry. */
-  offer(json: string, entry: number): void {
+  offer(json: string, entry: number, text?: string): void {
     if (this.#state.name === 'lagging') this.#lag += json.length
     else if (this.#state.name === 'ahead') this.catchUp(this.#state.at)
-    else if (this.#state.name === 'current' && !this.#sink.write(json, entry))
+    else if (this.#state.name === 'current' && !this.#sink.write(json, entry, text))
       this.#fallBehind(this.#options.log.tip)
   }
 
@@ -148,7 +150,7 @@ export class LogReader {
     let at = start
     for (let found = read(at); found; found = read(at)) {
       at = found.next
-      if (!this.#sink.write(found.json, found.entry)) {
+      if (!this.#sink.write(found.json, found.entry, found.text)) {
         this.#fallBehind(at)
         return
       }

@@ -106,13 +106,20 @@ export class TurnLog {
   }
 
   append(chunk: Chunk): void {
-    const json = isDelta(chunk) ? this.#appendDelta(chunk) : this.#appendEntry(chunk)
+    if (isDelta(chunk)) {
+      const text = JSON.stringify(chunk.delta)
+      this.#offer(`${this.#appendDelta(chunk)}${text}}`, text)
+    } else this.#offer(this.#appendEntry(chunk))
+  }
+
+  /** Passes what was just appended on to the readers. */
+  #offer(json: string, text?: string): void {
     this.#size += json.length
     if (this.#size > this.#limits.maxReplay) this.#replayable = false
     const entry = this.#dropped + this.#entries.length - 1
     const crowded = this.#readers.size > 1
     for (const reader of this.#readers) {
-      reader.offer(json, entry)
+      reader.offer(json, entry, text)
       if (crowded && reader.lag > this.#limits.maxLag) reader.detach('slow')
     }
     if (!this.#replayable) this.#dropRead()
@@ -253,7 +260,8 @@ export class TurnLog {
       return end === undefined ? { json: found, entry, next } : undefined
     if (offset >= (end ?? found.length)) return this.read(next, to)
     const frame = found.frameFrom(offset, end)
-    return { json: frame.json, entry, next: { entry, offset: frame.end } }
+    const { json, text } = frame
+    return { json, text, entry, next: { entry, offset: frame.end } }
   }
 
   /** Returns the chunk at a position like `read`, but leaves out those that later ones have superseded. */
@@ -272,6 +280,7 @@ export class TurnLog {
     return run instanceof DeltaBuffer ? run.text : ''
   }
 
+  /** Returns the beginning of the chunk's JSON. */
   #appendDelta(chunk: DeltaChunk): string {
     const last = this.#entries.at(-1)
     if (last instanceof DeltaBuffer && last.belongsTo(chunk)) return last.add(chunk.delta)
@@ -351,30 +360,27 @@ class DeltaBuffer {
     return this.#length
   }
 
-  /** Adds a delta. Returns the JSON of its chunk. */
+  /** Adds a delta. Returns the beginning of its chunk's JSON, up to the text. */
   add(delta: string): string {
     this.#recent.push(delta)
     this.#length += delta.length
     if (this.#recent.length === BLOCK_DELTAS) this.#join()
-    return this.#frame(delta)
+    return this.#head
   }
 
   belongsTo({ type, id }: DeltaChunk): boolean {
     return this.#type === type && this.#id === id
   }
 
-  /** Returns the JSON of one chunk with the text from `offset`, and the offset after it. */
-  frameFrom(offset: number, end = this.#length): { readonly json: string; readonly end: number } {
-    const text = this.#textFrom(offset, MAX_CATCH_UP).slice(0, end - offset)
-    return { json: this.#frame(text), end: offset + text.length }
+  /** Returns the JSON of one chunk with the text from `offset`, that of the text alone, and the offset after it. */
+  frameFrom(offset: number, end = this.#length) {
+    const delta = this.#textFrom(offset, MAX_CATCH_UP).slice(0, end - offset)
+    const text = JSON.stringify(delta)
+    return { json: `${this.#head}${text}}`, text, end: offset + delta.length }
   }
 
   get text(): string {
     return this.#textFrom(0, this.#length)
-  }
-
-  #frame(delta: string): string {
-    return `${this.#head}${JSON.stringify(delta)}}`
   }
 
   #join(): void {

@@ -26,12 +26,11 @@ export function toRunSink(sink: Sink, { writer, before, finish }: RunSinkOptions
     // AG-UI has no audio.
     pass: () => undefined,
     abandon: () => sink.abandon(),
-    write: (json) => {
-      if (isDelta(json)) {
+    write: (json, _entry, text) => {
+      // Deltas are frequent, so they are not parsed.
+      if (text !== undefined) {
         const head = writer.deltaHead
-        return (
-          head === undefined || sink.write(head + json.slice(json.indexOf(DELTA) + DELTA.length))
-        )
+        return head === undefined || sink.write(`${head}${text}}`)
       }
       // The log holds what `serialiseChunk` made of a chunk.
       return writeAll(writer.write(JSON.parse(json) as Chunk))
@@ -39,11 +38,4 @@ export function toRunSink(sink: Sink, { writer, before, finish }: RunSinkOptions
     // `finish` never rejects.
     end: () => void end(),
   }
-}
-
-const DELTA = '"delta":'
-
-// Deltas are frequent, so they are not parsed.
-function isDelta(json: string): boolean {
-  return json.startsWith('{"type":"text-delta"') || json.startsWith('{"type":"reasoning-delta"')
 }
