@@ -129,7 +129,8 @@ async function readInfo(url: string, cookie = ''): Promise<Info> {
 async function say(url: string, chatId: string, text: string): Promise<string> {
   const response = await fetch(`${url}/stream`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    // The process with the version before closes its unused connections, also one that the next request has just taken.
+    headers: { 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify({
       id: chatId,
       messages: [{ id: `${chatId}-${text.length}`, role: 'user', parts: [{ type: 'text', text }] }],
@@ -142,7 +143,7 @@ async function decide(url: string, stream: string): Promise<void> {
   const id = /"approvalId":"([^"]+)"/.exec(stream)?.[1]
   const response = await fetch(`${url}/approvals/${id}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify({ approved: true }),
   })
   expect(response.status).toBe(200)
