@@ -224,7 +224,7 @@ function seenText(seen: string, seenIn: string): Partial<ChaosHistory> {
 
 /** Gives audit records their versions. */
 function renumber(...records: readonly AuditRecord[]): AuditRecord[] {
-  return records.map((record, version) => ({ ...record, version }))
+  return records.map((each, version) => ({ ...each, version }))
 }
 
 /** A history in which the reply after a denied call is stored without the call. */
