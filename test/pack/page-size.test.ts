@@ -14,9 +14,9 @@ const LIMITS = [
   ['{ useAdkChat }', 'react/index.ts', 51, 18],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 60, 22],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 69, 26],
-  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 144, 50],
+  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 145, 51],
   ['*', 'client/index.ts', 88, 30],
-  ['*', 'react/index.ts', 196, 68],
+  ['*', 'react/index.ts', 197, 68],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 

@@ -217,8 +217,9 @@ export class Ledger {
       if (!isClaimed) this.#release(id)
       return steps
     } catch (error) {
-      // LG1450: the claim may be stored although the store has failed.
-      this.#running.set(id, { type: 'lose', worker, isUnstarted: true })
+      // LG1450: the claim may be stored although the store has failed, unless it could not begin.
+      if (isBusy(error)) this.#release(id)
+      else this.#running.set(id, { type: 'lose', worker, isUnstarted: true })
       throw error
     }
   }

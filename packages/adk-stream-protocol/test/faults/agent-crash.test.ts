@@ -33,7 +33,7 @@ test.each(oneOf(databases, 'SQLite'))(
         await expect.poll(() => settle(person), POLLING).toContain('Told.')
         // The server may look once more for something to continue. The message of a running turn is not in the list.
         const desks = async () => toolParts((await person.messages())[1])
-        await expect.poll(async () => (await desks()).length, POLLING).toBe(1)
+        await expect.poll(async () => (await desks()).length, POLLING).toBeGreaterThan(0)
         const [desk] = await desks()
         const output = JSON.stringify(desk)
         expect([moment, output.includes('"Paid."')]).toEqual([moment, !isUnknown])

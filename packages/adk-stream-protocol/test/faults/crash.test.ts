@@ -205,7 +205,19 @@ async function decide(person: Person, asked: Asked, kind: Kind): Promise<void> {
 function openAgUi({ url, chatId }: Person, kind: Kind): AgUiClient | undefined {
   const version = AG_UI_VERSIONS[['ag-ui-1', 'ag-ui-0'].indexOf(kind)]
   const headers = { 'x-user': chatId }
-  return version && new AgUiClient(version, { url, threadId: chatId, headers })
+  return version && new AgUiClient(version, { url, threadId: chatId, headers, fetch: fetchWhole })
+}
+
+/** Ends the body of a response if its server is killed. The clients leave a rejected promise behind when a body fails. */
+async function fetchWhole(...request: Parameters<typeof fetch>): Promise<Response> {
+  const { status, headers, body } = await fetch(...request)
+  const chunks: Uint8Array[] = []
+  try {
+    for await (const chunk of body ?? []) chunks.push(chunk)
+  } catch {
+    // The server was killed.
+  }
+  return new Response(Buffer.concat(chunks), { status, headers })
 }
 
 /** Checks what a person finds who returns, and continues as that person would. */

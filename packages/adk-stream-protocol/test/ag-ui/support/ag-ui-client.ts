@@ -49,6 +49,7 @@ type AgentClass = new (config: {
   threadId: string
   headers: Record<string, string>
   initialMessages?: never[]
+  fetch?: typeof globalThis.fetch
 }) => AnyAgent
 
 export interface AgUiVersion {
@@ -69,6 +70,8 @@ interface OpenOptions {
   readonly person?: string
   /** Headers beside the key of the person. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Sends the requests. Default: that of the client. */
+  readonly fetch?: typeof globalThis.fetch
   /** The path after the address of the bridge. Default `/ag-ui`. */
   readonly path?: string
 }
@@ -91,7 +94,9 @@ export class AgUiClient {
     this.#version = version
     this.#options = options
     const headers = { 'x-api-key': person, ...options.headers }
-    this.agent = new version.agent({ url: `${url}${path}`, threadId, headers })
+    const { fetch } = options
+    const config = { url: `${url}${path}`, threadId, headers, ...(fetch && { fetch }) }
+    this.agent = new version.agent(config)
     this.agent.subscribe({
       onEvent: ({ event }: { event: AgUiEvent }) => void this.events.push(event),
     })
