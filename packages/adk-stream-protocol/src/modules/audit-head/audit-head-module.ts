@@ -1,7 +1,7 @@
 import * as z from 'zod'
 
 import type { ApprovalStore, AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
-import { repeat } from '../../shared/async.ts'
+import { repeat } from '../../server/chats/recovery/repeat.ts'
 import type { OpenModule } from '../module.ts'
 
 /** The option of `createBridge` for the head of the audit record. */

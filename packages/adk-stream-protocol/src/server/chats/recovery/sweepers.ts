@@ -1,5 +1,4 @@
 import type { Approval } from '../../../approvals/approval.ts'
-import { repeat } from '../../../shared/async.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import {
   type RetentionLimits,
@@ -8,6 +7,7 @@ import {
   runRetention,
 } from '../../../store/remove-data.ts'
 import type { LazyBackend } from '../backend.ts'
+import { repeat } from './repeat.ts'
 
 /** Background work at an interval, one run at a time. Other processes may do the same. */
 export interface Sweeper {
