@@ -51,7 +51,7 @@ const CLICK_DELAY_MS = 600
 
 /** Clicks Approve until the card accepts it. After a change of the preview another click is necessary, and for a high risk two clicks are. */
 async function approve(card: Locator, press: Press): Promise<void> {
-  const button = card.getByRole('button', { name: /approve/i })
+  const button = card.getByRole('button', { name: /approve|press again/i })
   // A count does not wait for the card.
   await button.waitFor()
   const needsOneClick = (await card.locator('.adk-preview, .adk-hold').count()) === 0
