@@ -128,6 +128,22 @@ test('[NT1563] a notice that fails is tried again with its id, also after a rest
   expect(new Set(ids).size).toBe(1)
 })
 
+test('[NT1563] a channel that throws before it returns a promise has failed', async () => {
+  const broken: NoticeChannel = {
+    send: () => {
+      throw new NoticeError('Broken.', { retryMs: 60_000 })
+    },
+  }
+  const other = recorder()
+  await using opened = await open({ channels: { broken, other: other.channel } })
+  const id = await opened.pay()
+  await expect.poll(() => other.notices.length).toBe(1)
+  const read = async () => await opened.testBridge.store.notices?.list('adk-stream-protocol', id)
+  await expect
+    .poll(async () => (await read())?.find(({ channel }) => channel === 'broken'))
+    .toMatchObject({ state: 'waiting', attempts: 1, answer: 'Broken.' })
+})
+
 test('[NT1564] status 410 ends a channel for good, and no other one', async () => {
   await using receiver = await startReceiver(() => ({ status: 410 }))
   const ops = webhook({ url: receiver.url, secret: SECRET, allowPrivateNetwork: true })

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
-
 import type { Approval } from '../../approvals/approval.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
 import type { Notice, NoticeChannel, NoticeResult } from './notice.ts'
@@ -149,15 +147,18 @@ export class Notifier {
     const reference = log.findLast(
       (earlier) => earlier.channel === stored.channel && earlier.reference !== undefined,
     )?.reference
-    const timedOut = delay(ATTEMPT_MS * 2, undefined, { signal, ref: false }).catch(() => {
-      throw new NoticeError('The channel has not answered in time.')
+    // A channel may throw before it returns a promise, and may ignore the signal.
+    const send = async (): Promise<NoticeResult | void> =>
+      channel.send(notice, {
+        number: stored.attempts,
+        signal,
+        ...(reference !== undefined && { reference }),
+      })
+    const late = new Promise<never>((_resolve, reject) => {
+      const refuse = (): void => reject(new NoticeError('The channel has not answered in time.'))
+      signal.addEventListener('abort', refuse, { once: true })
     })
-    const sent = channel.send(notice, {
-      number: stored.attempts,
-      signal,
-      ...(reference !== undefined && { reference }),
-    })
-    return Promise.race([sent, timedOut])
+    return Promise.race([send(), late])
   }
 
   async #failed(
