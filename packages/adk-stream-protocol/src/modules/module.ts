@@ -26,7 +26,7 @@ export interface Module {
   /** Returns a function that finds decisions in the words of people. */
   readonly readDecisions?: (core: DecisionCore) => ReadDecision
   /** Starts its work in the background. Called when the store is open and all kinds are known. */
-  readonly start?: (backend: Backend, limits: BridgeLimits) => void
+  readonly start?: (backend: Backend) => void
   readonly waitingCalls?: Partial<WaitingCalls>
   /** Whether work of the module runs that a closing bridge waits for. */
   readonly isBusy?: () => boolean

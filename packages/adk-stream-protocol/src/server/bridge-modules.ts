@@ -20,7 +20,6 @@ import type { CallKind } from '../calls/call-kind.ts'
 import type { Store } from '../store/store.ts'
 import type { ReadDecision } from './chats/decisions/message-decisions.ts'
 import type { Backend, WaitingCalls } from './chats/backend.ts'
-import type { BridgeLimits } from './settings/limits.ts'
 import type { Route } from './http/http-router.ts'
 
 /** The options of `createBridge` that belong to modules. */
@@ -55,7 +54,7 @@ const MODULES = [
 
 /** What the modules of a bridge add to it. */
 export interface BridgeModules {
-  readonly start: (backend: Backend, limits: BridgeLimits) => void
+  readonly start: (backend: Backend) => void
   readonly openKinds: (store: Store) => Promise<CallKind[]>
   readonly readDecisions: (core: DecisionCore) => ReadDecision
   readonly waitingCalls: WaitingCalls
@@ -84,8 +83,8 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
         return undefined
       }
     },
-    start: (backend, limits) => {
-      for (const { start } of modules) start?.(backend, limits)
+    start: (backend) => {
+      for (const { start } of modules) start?.(backend)
     },
     waitingCalls: joinWaitingCalls(modules.flatMap(({ waitingCalls }) => waitingCalls ?? [])),
     get busy() {

@@ -179,7 +179,7 @@ function openShared(
     })
     await news.skip(opened.ledger)
     changes.opened.call(opened)
-    modules.start(opened, limits)
+    modules.start(opened)
     return opened
   })
   return { backend, events, feeds, news, operations, modelCalls, modules, changes }

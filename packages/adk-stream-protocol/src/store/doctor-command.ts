@@ -11,7 +11,7 @@ import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { describeFault } from './audit-chain.ts'
 import type { Store } from './store.ts'
 import type { PendingBrowserCall } from './tables/browser-calls.ts'
-import type { ChannelTrouble } from './tables/notices.ts'
+import type { UndeliveredNotices } from './tables/notices.ts'
 import { openStore, readLease } from './commands.ts'
 
 const USAGE = `Usage:
@@ -71,7 +71,7 @@ interface OpenWork {
   /** Calls of the last day that may or may not have taken effect. */
   readonly unknown: readonly Approval[]
   readonly browserCalls: readonly PendingBrowserCall[]
-  readonly channels: readonly ChannelTrouble[]
+  readonly channels: readonly UndeliveredNotices[]
   /** What is wrong with the audit record. Undefined if it is intact. */
   readonly auditFault: string | undefined
   /** Undefined if the store cannot list them. */
@@ -99,7 +99,7 @@ async function readWork(
     return found
   }
   const calls = (await browserCalls.list?.({ limit: MAX_BROWSER_CALLS })) ?? []
-  const channels = (await notices?.listTroubles()) ?? []
+  const channels = (await notices?.listUndelivered()) ?? []
   const unknown = await list('unknown')
   const executing = await list('executing')
   const workers = await approvals.listWorkers?.()
@@ -244,8 +244,8 @@ function describeBrowserCall({ chat, toolCallId, deadline }: PendingBrowserCall)
 }
 
 function listChannels({ channels }: OpenWork): Section[] {
-  const listOf = (state: ChannelTrouble['state']): string[] =>
-    channels.filter((each) => each.state === state).map(describeTrouble)
+  const listOf = (state: UndeliveredNotices['state']): string[] =>
+    channels.filter((each) => each.state === state).map(describeUndelivered)
   return [
     {
       title: 'Channels of notify that do not answer, and are tried again',
@@ -260,7 +260,7 @@ function listChannels({ channels }: OpenWork): Section[] {
   ]
 }
 
-function describeTrouble({ appName, channel, count, answer }: ChannelTrouble): string {
+function describeUndelivered({ appName, channel, count, answer }: UndeliveredNotices): string {
   return `${appName}, channel ${channel}: ${count} ${count === 1 ? 'notice' : 'notices'}, ${answer}`
 }
 

@@ -20,25 +20,30 @@ import { runChaos } from './support/run-chaos.ts'
 
 const TIMEOUT_MS = 300_000
 
+/** Short rounds, in which every fault has its turn. */
+const TWO_ROUNDS = {
+  seed: 1,
+  ms: Infinity,
+  rounds: 2,
+  roundMs: 3_500,
+  leaseMs: 2_000,
+  clients: 4,
+  everyMs: [500, 800] as const,
+  folder: tmpdir(),
+  print: () => undefined,
+}
+
 // Its servers and their replacements are a dozen processes. `postgres/instances.test.ts` proves the same rules for one fault at a time.
 test.skipIf(!isLong)(
   '[RL331] [RL332] three servers lose nothing and do nothing twice, while they are replaced, killed and paused and PostgreSQL crashes',
   async () => {
     const { violations, tally } = await runChaos({
-      seed: 1,
-      ms: Infinity,
-      rounds: 2,
-      roundMs: 3_500,
-      leaseMs: 2_000,
+      ...TWO_ROUNDS,
       servers: 3,
-      clients: 4,
-      everyMs: [500, 800],
       faults: [
         ['terminate', 'cut', 'terminate'],
         ['kill', 'restart-immediate', 'pause', 'lose-answers', 'restart-fast'],
       ],
-      folder: tmpdir(),
-      print: () => undefined,
     })
     expect(violations).toEqual([])
     // A busy machine may do little in this time.
@@ -53,22 +58,14 @@ test.skipIf(!isLong)(
   '[AP42] [LG1020] a server on a SQLite file loses nothing and does nothing twice, while it is replaced, killed and paused and its file is locked',
   async () => {
     const { violations, tally } = await runChaos({
-      seed: 1,
-      ms: Infinity,
-      rounds: 2,
-      roundMs: 3_500,
-      leaseMs: 2_000,
+      ...TWO_ROUNDS,
       store: 'sqlite',
       servers: 1,
-      clients: 4,
       pages: 1,
-      everyMs: [500, 800],
       faults: [
         ['terminate', 'lock'],
         ['kill', 'lock', 'pause'],
       ],
-      folder: tmpdir(),
-      print: () => undefined,
     })
     expect(violations).toEqual([])
     expect(tally.turns).toBeGreaterThan(1)

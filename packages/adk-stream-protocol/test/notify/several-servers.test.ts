@@ -60,12 +60,12 @@ test.each(DATABASES)(
           store: index === 0 ? killAfter(notices, COUNT / 10) : notices,
           ledger,
           worker: ledger.worker,
-          intervalMs: 100,
           claimMs: 2_000,
           onError: (error) => errors.push(error),
         })
         ledger.onChange(() => notifier.wake())
-        return { store, ledger, notifier }
+        const sweeps = setInterval(() => notifier.wake(), 100)
+        return { store, ledger, notifier, sweeps }
       }),
     )
     try {
@@ -97,7 +97,10 @@ test.each(DATABASES)(
       expect(receiver.received.length).toBeLessThanOrEqual(COUNT * 2 + 4)
       expect(errors).toEqual([])
     } finally {
-      for (const { notifier } of servers) await notifier.close()
+      for (const { notifier, sweeps } of servers) {
+        clearInterval(sweeps)
+        await notifier.close()
+      }
       for (const { ledger, store } of servers) {
         await ledger.close()
         await store.close()

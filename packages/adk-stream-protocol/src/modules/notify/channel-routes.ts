@@ -4,8 +4,8 @@ import { toDecider } from '../../server/chats/decisions/decision-results.ts'
 import { reply } from '../../server/http/exchange.ts'
 import type { Route } from '../../server/http/http-router.ts'
 import type { Core } from '../module.ts'
-import type { ChannelActions, NoticeChannel, NoticedApproval, NotifyOptions } from './notice.ts'
-import { toNoticed } from './notice.ts'
+import type { ChannelActions, NoticeChannel, ApprovalSummary, NotifyOptions } from './notice.ts'
+import { toSummary } from './notice.ts'
 
 /** The endpoints of channels in which people decide. */
 export function channelRoutes(core: Core, { channels }: NotifyOptions): Route[] {
@@ -38,7 +38,7 @@ function actionsOf(
   const read: ChannelActions['read'] = async (person, approvalId) => {
     const { ledger } = await backend.get()
     const approval = await ledger.get(approvalId, toDecider(person))
-    return approval && toNoticed(approval)
+    return approval && toSummary(approval)
   }
   return {
     read,
@@ -54,7 +54,7 @@ function actionsOf(
   }
 }
 
-function isNotHigh({ severity }: NoticedApproval): boolean {
+function isNotHigh({ severity }: ApprovalSummary): boolean {
   return severity !== 'high'
 }
 

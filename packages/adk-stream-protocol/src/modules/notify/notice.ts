@@ -37,7 +37,7 @@ export interface Notice {
   readonly type: NoticeType
   /** When it happened or was requested, in ms since 1970. */
   readonly at: number
-  readonly approval: NoticedApproval
+  readonly approval: ApprovalSummary
   /** To whom, as the plan says. */
   readonly to?: string
   /** Who decided, voted or withdrew. */
@@ -50,7 +50,7 @@ export interface Notice {
  *
  * @inline
  */
-export interface NoticedApproval {
+export interface ApprovalSummary {
   readonly id: string
   /** Its state when the notice is sent. It may be newer than the notice. */
   readonly state: ApprovalStateName
@@ -90,7 +90,7 @@ export interface NoticeChannel {
    */
   readonly receive?: (request: ChannelRequest, actions: ChannelActions) => Promise<ChannelReply>
   /** Whether a person may approve a call in this channel. Denying is always possible. Default: unless its severity is high. */
-  readonly mayApprove?: (approval: NoticedApproval) => boolean
+  readonly mayApprove?: (approval: ApprovalSummary) => boolean
   /** Identifies the receiver. After `gone`, the channel is used again when this changes. Default: none. */
   readonly address?: string
 }
@@ -152,7 +152,7 @@ export interface ChannelReply {
  */
 export interface ChannelActions {
   /** Returns an approval that the person may see. */
-  readonly read: (person: Principal, approvalId: string) => Promise<NoticedApproval | undefined>
+  readonly read: (person: Principal, approvalId: string) => Promise<ApprovalSummary | undefined>
   /** Decides, as the person would with `POST /approvals/:id`. Throws a `ProtocolError` if that is refused. */
   readonly decide: (person: Principal, decision: ChannelDecision) => Promise<void>
 }
@@ -201,7 +201,7 @@ export interface PlannedNotice {
  *
  * @inline
  */
-type NoticePlan = (approval: NoticedApproval) => readonly PlannedNotice[]
+type NoticePlan = (approval: ApprovalSummary) => readonly PlannedNotice[]
 
 /**
  * Options of notices.
@@ -219,10 +219,10 @@ export interface NotifyOptions {
 }
 
 /** Returns what channels and plans learn about an approval. `step` is the one that it is about. Default: the one that needs votes. */
-export function toNoticed(
+export function toSummary(
   approval: Approval,
   step: number | undefined = findOpenStep(approval),
-): NoticedApproval {
+): ApprovalSummary {
   const { id, state, toolName, args, terms, chat, requestedAt, deadline } = approval
   const { title, hint, kind } = terms
   const { severity } = assessRisk(approval)

@@ -1,13 +1,12 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
 import type { Notice, NoticeChannel, NoticeResult } from './notice.ts'
-import { findOpenStep, NoticeError, toNoticed } from './notice.ts'
+import { findOpenStep, NoticeError, toSummary } from './notice.ts'
 import type { NoticeBody, PlanOptions } from './plan-notices.ts'
 import { planNotices } from './plan-notices.ts'
 
 export interface NotifierOptions extends PlanOptions {
   readonly worker: string
-  readonly intervalMs: number
   /** For how long a process has a notice. If it ends meanwhile, another one sends it then. Default: 30 s. */
   readonly claimMs?: number
 }
@@ -38,15 +37,12 @@ export class Notifier {
   readonly #options: NotifierOptions
   readonly #closed = new AbortController()
   readonly #sending = new Map<string, Set<Promise<void>>>()
-  readonly #timer: NodeJS.Timeout
   #running: Promise<void> | undefined
   #isAgainNeeded = false
   #removedAt = 0
 
   constructor(options: NotifierOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.wake(), options.intervalMs)
-    this.#timer.unref()
     this.wake()
   }
 
@@ -63,7 +59,6 @@ export class Notifier {
 
   /** Stops. Notices that are being sent are aborted, and sent again later. */
   async close(): Promise<void> {
-    clearInterval(this.#timer)
     this.#closed.abort()
     await this.#running
     await Promise.all([...this.#sending.values()].flatMap((sending) => [...sending]))
@@ -109,7 +104,7 @@ export class Notifier {
     const body = JSON.parse(stored.body) as NoticeBody
     if (!approval || isOutdated(body, approval)) return settle({ state: 'ended' })
     const { step: _step, later: _later, ...shown } = body
-    const notice = { id: stored.id, ...shown, approval: toNoticed(approval, body.step) }
+    const notice = { id: stored.id, ...shown, approval: toSummary(approval, body.step) }
     const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(ATTEMPT_MS)])
     try {
       const result = await this.#attempt(channel, { notice, stored, signal })

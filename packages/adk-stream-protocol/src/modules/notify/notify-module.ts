@@ -48,17 +48,18 @@ export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError })
       noticesOf(store)
       return []
     },
-    start: ({ ledger, store }, { sweepMs }) => {
+    start: ({ ledger, store }) => {
       notifier = new Notifier({
         ...notify,
         store: noticesOf(store),
         ledger,
         worker: ledger.worker,
-        intervalMs: sweepMs,
         onError,
       })
       ledger.onChange(() => notifier?.wake())
     },
+    // Notices of other processes, and those whose time has come.
+    sweep: async () => notifier?.wake(),
     createRoutes: (core) => [...noticeRoutes(core), ...channelRoutes(core, notify)],
     close: async () => notifier?.close(),
   }

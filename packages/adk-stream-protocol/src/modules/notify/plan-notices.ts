@@ -7,8 +7,8 @@ import type { Ledger } from '../../approvals/ledger.ts'
 import { collect } from '../../shared/async.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { NewNotice, NoticeStore } from '../../store/tables/notices.ts'
-import type { NoticedApproval, NoticeType, NotifyOptions, PlannedNotice } from './notice.ts'
-import { toNoticed } from './notice.ts'
+import type { ApprovalSummary, NoticeType, NotifyOptions, PlannedNotice } from './notice.ts'
+import { toSummary } from './notice.ts'
 
 /** How many audit entries are planned in one transaction. */
 const MAX_ENTRIES = 200
@@ -76,7 +76,7 @@ async function planEntries(
   const channels = await findEnabled(options)
   /** The channels that know of an approval. */
   const told = new Map<string, Set<string>>(ids.map((id) => [id, new Set()]))
-  for (const { approvalId, channel } of await store.listTold(ledger.appName, ids))
+  for (const { approvalId, channel } of await store.listNotified(ledger.appName, ids))
     told.get(approvalId)?.add(channel)
   const notices: NewNotice[] = []
   for (const entry of entries) {
@@ -145,7 +145,7 @@ async function planRequests(
   const step = approval && findBegun(approval, event)
   if (!approval || step === undefined) return []
   const asked = new Set<string>()
-  return readPlan(options, toNoticed(approval, step)).map(({ tell, after, to }) => {
+  return readPlan(options, toSummary(approval, step)).map(({ tell, after, to }) => {
     const type = asked.has(tell) ? 'approval.reminder' : 'approval.requested'
     asked.add(tell)
     const isLater = after !== undefined && after > 0
@@ -175,7 +175,7 @@ function findBegun(
 /** Calls the plan. If it fails, every channel is told at once, so that nobody misses the approval. */
 function readPlan(
   { plan, channels, onError }: PlanOptions,
-  approval: NoticedApproval,
+  approval: ApprovalSummary,
 ): readonly PlannedNotice[] {
   const everyone = Object.keys(channels).map((tell) => ({ tell }))
   if (!plan) return everyone

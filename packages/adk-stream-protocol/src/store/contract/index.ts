@@ -25,7 +25,7 @@ export type {
 } from '../tables/credentials.ts'
 export type {
   ChannelAddress,
-  ChannelTrouble,
+  UndeliveredNotices,
   NewNotice,
   NoticeClaim,
   NoticeState,
@@ -33,7 +33,7 @@ export type {
   PlannedNotices,
   SettledNotice,
   StoredNotice,
-  ToldChannel,
+  NotifiedChannel,
 } from '../tables/notices.ts'
 export type { LiveSessionStore, SaveOptions } from '../tables/live-sessions.ts'
 export type {

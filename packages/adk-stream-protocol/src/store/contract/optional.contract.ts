@@ -331,7 +331,9 @@ function testNotices(test: ContractTest, open: Open): void {
       noticeOf(2, { asks: true, afterMs: 60_000, channel: 'phone' }),
     ]
     await one.plan('demo', { from, to: from + 1, ended: [], notices })
-    expect(await two.listTold('demo', ['a', 'b'])).toEqual([{ approvalId: 'a', channel: 'chat' }])
+    expect(await two.listNotified('demo', ['a', 'b'])).toEqual([
+      { approvalId: 'a', channel: 'chat' },
+    ])
     await two.plan('demo', { from: from + 1, to: from + 2, ended: ['a'], notices: [noticeOf(3)] })
     const states = async () =>
       Object.fromEntries((await one.list('demo', 'a')).map(({ id, state }) => [id, state]))

@@ -15,7 +15,7 @@ export interface NoticeStore {
    */
   plan(appName: string, planned: PlannedNotices): Promise<boolean>
   /** Returns the channels that were told of these approvals, or are being told. */
-  listTold(appName: string, approvalIds: readonly string[]): Promise<ToldChannel[]>
+  listNotified(appName: string, approvalIds: readonly string[]): Promise<NotifiedChannel[]>
   /**
    * Gives notices that are due to one worker for `claimMs`. Notices of one approval to one channel are given in order, one at a time.
    * Principals take turns, so that many notices of one do not delay those of another.
@@ -30,7 +30,7 @@ export interface NoticeStore {
   /** Lists the notices of an approval, in the order in which they are due. */
   list(appName: string, approvalId: string): Promise<StoredNotice[]>
   /** Counts the notices of each channel that were tried and have not arrived, of the last day and of all applications. For `doctor`. */
-  listTroubles(): Promise<ChannelTrouble[]>
+  listUndelivered(): Promise<UndeliveredNotices[]>
   /** Removes notices that ended longer than `olderThanMs` ago. */
   removeOld(olderThanMs: number): Promise<void>
 }
@@ -42,7 +42,7 @@ export interface ChannelAddress {
 }
 
 /** Notices of a channel that have not arrived. */
-export interface ChannelTrouble {
+export interface UndeliveredNotices {
   readonly appName: string
   readonly channel: string
   /** `waiting`: they will be tried again. */
@@ -80,7 +80,7 @@ export interface NewNotice {
 }
 
 /** A channel that was told of an approval. */
-export interface ToldChannel {
+export interface NotifiedChannel {
   readonly approvalId: string
   readonly channel: string
 }
@@ -136,13 +136,15 @@ interface NoticeQueries {
       readonly ended: readonly string[]
     },
   ) => Promise<boolean>
-  readonly listTold: Query<{ readonly approval_id: string; readonly channel: string }>
+  readonly listNotified: Query<{ readonly approval_id: string; readonly channel: string }>
   readonly claim: Query<NoticeRow>
   readonly settle: Query
   readonly disable: (appName: string, ...values: readonly string[]) => Promise<void>
   readonly listDisabled: Query<ChannelAddress>
   readonly list: Query<NoticeRow>
-  readonly listTroubles: Query<{ readonly app_name: string } & Omit<ChannelTrouble, 'appName'>>
+  readonly listUndelivered: Query<
+    { readonly app_name: string } & Omit<UndeliveredNotices, 'appName'>
+  >
   readonly removeOld: Query
 }
 
@@ -169,8 +171,8 @@ export function noticeStore(queries: NoticeQueries): NoticeStore {
     position,
     plan: (appName, { from, to, notices, ended }) =>
       queries.plan(appName, { from, to, ended, rows: JSON.stringify(notices.map(toRow)) }),
-    async listTold(appName, approvalIds) {
-      const rows = await queries.listTold(appName, approvalIds)
+    async listNotified(appName, approvalIds) {
+      const rows = await queries.listNotified(appName, approvalIds)
       return rows.map(({ approval_id: approvalId, channel }) => ({ approvalId, channel }))
     },
     async claim(appName, { worker, channels, claimMs, limit }) {
@@ -188,9 +190,9 @@ export function noticeStore(queries: NoticeQueries): NoticeStore {
     async list(appName, approvalId) {
       return (await queries.list(appName, checkName('approvalId', approvalId))).map(decode)
     },
-    async listTroubles() {
-      const rows = await queries.listTroubles()
-      return rows.map(({ app_name: appName, ...trouble }) => ({ appName, ...trouble }))
+    async listUndelivered() {
+      const rows = await queries.listUndelivered()
+      return rows.map(({ app_name: appName, ...undelivered }) => ({ appName, ...undelivered }))
     },
     async removeOld(olderThanMs) {
       await queries.removeOld(olderThanMs)

@@ -96,7 +96,7 @@ export function postgresNotices(
         )
         return true
       }),
-    listTold: query(`
+    listNotified: query(`
       SELECT DISTINCT approval_id, channel FROM ${notices}
       WHERE app_name = $1 AND approval_id = ANY($2::text[])
         AND state <> 'ended' AND (attempts > 0 OR due_at <= ${clock})
@@ -139,7 +139,7 @@ export function postgresNotices(
     listDisabled: query(`SELECT channel, address FROM ${channels} WHERE app_name = $1`),
     list: query(`
       SELECT ${COLUMNS} FROM ${notices} WHERE app_name = $1 AND approval_id = $2 ORDER BY due_at, position, channel`),
-    listTroubles: query(`
+    listUndelivered: query(`
       SELECT app_name, channel, state, count(*)::integer AS count, max(answer) AS answer FROM ${notices}
       WHERE answer IS NOT NULL AND (state = 'waiting' OR state = 'failed' AND due_at > ${clock} - 86400000)
       GROUP BY app_name, channel, state ORDER BY app_name, channel, state`),

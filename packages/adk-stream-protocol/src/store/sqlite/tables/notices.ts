@@ -101,7 +101,7 @@ export function sqliteNotices(connection: Connection, clock: string): NoticeStor
         end.run(appName, JSON.stringify(ended))
         return true
       }),
-    listTold: read(`
+    listNotified: read(`
       SELECT DISTINCT approval_id, channel FROM notices
       WHERE app_name = ?1 AND approval_id IN (SELECT value FROM json_each(?2))
         AND state <> 'ended' AND (attempts > 0 OR due_at <= ${clock})
@@ -125,7 +125,7 @@ export function sqliteNotices(connection: Connection, clock: string): NoticeStor
     listDisabled: read('SELECT channel, address FROM notice_channels WHERE app_name = ?1'),
     list: read(`
       SELECT ${COLUMNS} FROM notices WHERE app_name = ?1 AND approval_id = ?2 ORDER BY due_at, position, channel`),
-    listTroubles: read(`
+    listUndelivered: read(`
       SELECT app_name, channel, state, count(*) AS count, max(answer) AS answer FROM notices
       WHERE answer IS NOT NULL AND (state = 'waiting' OR state = 'failed' AND due_at > ${clock} - 86400000)
       GROUP BY app_name, channel, state ORDER BY app_name, channel, state`),
