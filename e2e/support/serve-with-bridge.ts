@@ -20,12 +20,14 @@ interface ServeOptions {
   readonly tools?: BaseTool[]
   /** Where the bridge is mounted. Default: at the root. */
   readonly basePath?: string
+  /** How long a turn continues without a reader. Default 0. */
+  readonly disconnectGraceMs?: number
 }
 
 /** Serves a built page, with the demo's security headers, and a bridge with an agent. */
 export async function serveWithBridge(
   emulator: Emulator,
-  { pageDir, dataDir, tools = [], basePath = '' }: ServeOptions,
+  { pageDir, dataDir, tools = [], basePath = '', disconnectGraceMs = 0 }: ServeOptions,
 ) {
   const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
   const model = await openModel(readSettings(environment))
@@ -35,6 +37,7 @@ export async function serveWithBridge(
     store,
     appName: 'page',
     basePath,
+    disconnectGraceMs,
     authenticate: signedCookie({ secret: () => store.secret('cookie') }),
     live: { model: model.live },
   })
