@@ -107,7 +107,7 @@ export const CHECKS: readonly Check[] = [
       const other = `${trial.key}-invented`
       const approval = await trial.prepareApproval()
       const { pending, calls } = trial.chat
-      const body = [...pending, ...calls]
+      const body = [...calls, ...pending.filter((id) => !calls.some((call) => id.includes(call)))]
         .reduce((text, id) => text.replaceAll(id, `${id}-invented`), approval)
         .replaceAll(trial.key, other)
       await trial.chat.requests.repeat(1, { body })

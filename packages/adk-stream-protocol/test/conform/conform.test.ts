@@ -153,12 +153,22 @@ const FAULTS: readonly (readonly [Fault, readonly string[]])[] = [
   ['fails after an answer', ['approve', 'deny']],
 ]
 
-test.each(FAULTS)(
-  '[CF1531] a backend that has the fault `%s` fails: %j',
-  async (fault, expected) => {
+const KINDS = [
+  { path: '/chat', client: 'ai' },
+  { path: '/ag-ui', client: '@ag-ui/client' },
+  { path: '/ag-ui', client: '@ag-ui/client-0' },
+]
+
+test.each(
+  KINDS.flatMap(({ path, client }) =>
+    FAULTS.map(([fault, expected]) => [path, fault, client, expected] as const),
+  ),
+)(
+  '[CF1531] a backend at %s that has the fault `%s` fails with %s: %j',
+  async (path, fault, client, expected) => {
     await using backend = await openSmallBackend(fault)
     const report = await conform(
-      `${backend.url}/chat`,
+      `${backend.url}${path}`,
       '--prompt',
       'Please pay {key}',
       '--count',
@@ -168,7 +178,7 @@ test.each(FAULTS)(
       '--stranger',
       'x-person: taro',
       '--client',
-      'ai',
+      client,
       '--settle',
       '0',
       '--json',

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:http'
 
 import { listen } from '../../../../../test/support/listen.ts'
+import { readRunInput, toRunEvents } from './ag-ui-backend.ts'
 
 /** What is wrong with a backend. */
 export type Fault =
@@ -23,12 +24,19 @@ interface Asked {
   isDecided: boolean
 }
 
-interface Body {
+export interface Body {
   readonly id?: unknown
   readonly messages?: unknown
 }
 
-interface Part {
+/** A chunk of the AI SDK's stream. */
+export interface Chunk {
+  readonly type: string
+  readonly toolCallId?: string
+  readonly [key: string]: unknown
+}
+
+export interface Part {
   readonly type: string
   readonly state?: string
   readonly text?: string
@@ -37,13 +45,13 @@ interface Part {
   readonly approval?: { readonly approved?: boolean }
 }
 
-/** A backend for `useChat` in a hundred lines, which knows nothing of this library. A prompt with `pay <key>` asks for approval. */
+/** A backend for `useChat`, and for AG-UI at `/ag-ui`, which knows nothing of this library. A prompt with `pay <key>` asks for approval. */
 export async function openSmallBackend(fault: Fault) {
   const asked = new Map<string, Asked>()
   const counts = new Map<string, number>()
   const pay = (key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1)
 
-  const answer = (body: Body, person: string): object[] | number => {
+  const answer = (body: Body, person: string): Chunk[] | number => {
     const last = Array.isArray(body.messages) ? (body.messages as { parts?: Part[] }[]).at(-1) : 0
     if (!last || !last.parts || typeof body.id !== 'string') return 400
     const text = last.parts.map((part) => part.text ?? '').join('')
@@ -54,7 +62,7 @@ export async function openSmallBackend(fault: Fault) {
     return ask(key, person)
   }
 
-  const ask = (key: string, person: string): object[] => {
+  const ask = (key: string, person: string): Chunk[] => {
     const toolCallId = crypto.randomUUID()
     const approvalId = crypto.randomUUID()
     asked.set(toolCallId, { approvalId, key, person, isDecided: false })
@@ -66,7 +74,7 @@ export async function openSmallBackend(fault: Fault) {
     return [{ type: 'start' }, { type: 'start-step' }, ...chunks, ...END]
   }
 
-  const decide = ({ toolCallId = '', input, approval }: Part, person: string): object[] => {
+  const decide = ({ toolCallId = '', input, approval }: Part, person: string): Chunk[] => {
     const known = asked.get(toolCallId)
     if (!known && fault === 'trusts the history of the client') pay(input?.key ?? '')
     if (!known) return say('I do not know this call.')
@@ -92,11 +100,14 @@ export async function openSmallBackend(fault: Fault) {
       return
     }
     void readJson(request).then((body) => {
-      const answered = body ? answer(body, String(request.headers['x-person'])) : 400
+      const isAgUi = url.pathname === '/ag-ui'
+      const read = isAgUi ? readRunInput(body) : body
+      const answered = read ? answer(read, String(request.headers['x-person'])) : 400
       if (typeof answered === 'number') return response.writeHead(answered).end()
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const frames = answered.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
-      return response.end(`${frames.join('')}data: [DONE]\n\n`)
+      const events = isAgUi ? toRunEvents(answered, body) : answered
+      const frames = events.map((event) => `data: ${JSON.stringify(event)}\n\n`)
+      return response.end(`${frames.join('')}${isAgUi ? '' : 'data: [DONE]\n\n'}`)
     })
   })
   const url = `http://127.0.0.1:${await listen(server)}`
@@ -111,7 +122,7 @@ export async function openSmallBackend(fault: Fault) {
 
 const END = [{ type: 'finish-step' }, { type: 'finish' }]
 
-function say(text: string): object[] {
+function say(text: string): Chunk[] {
   const id = 'text-1'
   return [
     { type: 'start' },
@@ -123,11 +134,11 @@ function say(text: string): object[] {
   ]
 }
 
-async function readJson(request: IncomingMessage): Promise<Body | undefined> {
+async function readJson(request: IncomingMessage): Promise<unknown> {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)
   try {
-    return JSON.parse(Buffer.concat(pieces).toString()) as Body
+    return JSON.parse(Buffer.concat(pieces).toString())
   } catch {
     return undefined
   }
