@@ -156,7 +156,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
   const reporting = { newsPoll, storedNews }
   const parts = { ...opened, ...reporting, owners, outcomes, elsewhere, resume }
-  const handlers = createHandlers(parts, events, onError)
+  const handlers = createHandlers({ ...parts, showAgain }, events, onError)
   const start: ChatParts['start'] = ({ store, ledger, sessions }) =>
     elsewhere.start(store, { ledger, sessions }, handlers)
   return { ...parts, start }
@@ -188,9 +188,14 @@ function isWatched(events: ChatEvents, runs: LiveRuns | undefined): boolean {
   return events.watched || runs?.listened === true
 }
 
+interface HandlerParts extends Omit<ChatParts, 'start'> {
+  /** Shows a stored message to clients that watch its chat on sockets. */
+  readonly showAgain: (message: TurnInfo) => void
+}
+
 /** Returns what happens when other servers report something, or ask. */
 function createHandlers(
-  parts: Omit<ChatParts, 'start'>,
+  parts: HandlerParts,
   events: ChatEvents,
   onError: (error: unknown) => void,
 ): ElsewhereHandlers {
@@ -218,17 +223,19 @@ function reportTurn({ chat, messageId, turnId, ended }: TurnChange, events: Chat
   events.chatChanged(chat)
 }
 
-/** Shows a turn of a live session of another server to clients that watch the session here, unless a request here reads it. */
+/**
+ * Shows a turn of another server to clients that watch the chat here, unless a request here reads it. It does not matter which server
+ * has the live session: the session may have moved before the turn was reported.
+ */
 async function showTurn(
   { chat, messageId }: TurnChange,
-  { runs, chats, owners, elsewhere, turnService }: Omit<ChatParts, 'start'>,
+  { runs, chats, elsewhere, showAgain }: HandlerParts,
 ): Promise<void> {
   if (runs?.hasListeners(chat) !== true || chats.isContinued(chat, messageId)) return
-  if (!(await owners.isElsewhere(chat))) return
   const running = await elsewhere.open(chat)
+  if (running?.messageId === messageId) runs.show(chat, running)
   // A short turn has ended by now.
-  const isRunning = running?.messageId === messageId
-  runs.show(chat, isRunning ? running : await turnService.replay(chat, messageId))
+  else showAgain({ ...chat, messageId })
 }
 
 function openTurns(

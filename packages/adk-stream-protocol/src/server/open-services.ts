@@ -1,4 +1,3 @@
-import type { ApprovalStateName } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
 import { createLostQuestionSweep } from './chats/recovery/lost-questions.ts'
@@ -107,18 +106,17 @@ function followChanges({ changes, start, runs, elsewhere, storedNews }: AllParts
   changes.opened.add(start)
   changes.approval.add((approval) => {
     runs?.approvalChanged(approval)
+    storedNews.changedHere(approval)
     elsewhere.notifyApprovals()
   })
-  changes.approvalElsewhere.add(({ approval, state }) => {
+  changes.approvalElsewhere.add((change) => {
+    const { approval } = change
     // The live session of this process continues the message itself.
     if (runs?.holds(approval)) runs.approvalChanged(approval)
-    else if (!OPEN_STATES.has(state)) storedNews.changedElsewhere(approval.chat, approval)
+    else storedNews.approvalChangedElsewhere(change)
   })
   changes.written.add((chat) => storedNews.written(chat))
 }
-
-/** States of an approval that has not ended. */
-const OPEN_STATES: ReadonlySet<ApprovalStateName> = new Set(['requested', 'approved', 'executing'])
 
 /** Creates the endpoints, except those of the whole bridge. */
 function createRoutes(all: AllParts): Route[] {

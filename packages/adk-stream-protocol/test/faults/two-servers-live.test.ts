@@ -5,6 +5,7 @@ import { whole } from '../live/support/live-test-bridge.ts'
 import { beginToSpeak } from '../live/support/voice.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
+import { LIVE_LOCK } from '../../src/shared/chat-ref.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
@@ -106,30 +107,49 @@ describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
   )
 })
 
-test('[LV100] a client that decides at another server and watches the chat there receives the reply once', async () => {
-  await using pair = await openPair(LIVE)
-  const [opened, asked] = await askHeld(pair)
-  await using held = opened
-  const feed = await fetch(`${pair.two.url}/chats/chat-1/events`, { headers: HEADERS })
-  const reported = readUntil(
-    feed,
-    ({ type }, all) => type === 'stored' && all.some(({ state }) => state === 'succeeded'),
-  )
-  await using client = await BidiClient.open(pair.two.url, {
-    headers: HEADERS,
-    query: '?chatId=chat-1',
-  })
-  client.confirm(asked.approvalId, true)
-  await client.untilDone()
-  // The second server has noticed that the message is complete.
-  await reported
-  await client.sync()
-  await held.untilDone()
-  for (const { text, chunks } of [client, held]) {
-    expect(text).toBe('All settled.')
-    expect(chunks.filter(({ type }) => type === 'start')).toHaveLength(1)
-  }
-})
+test.each([
+  ['while the call runs', false],
+  ['after it has run the call', true],
+])(
+  '[LV100] a client that decides at another server and watches the chat there receives the reply once if the owner is asked %s',
+  async (_name, isLate) => {
+    await using pair = await openPair(LIVE)
+    const [opened, asked] = await askHeld(pair)
+    await using held = opened
+    const feed = await fetch(`${pair.two.url}/chats/chat-1/events`, { headers: HEADERS })
+    const reported = readUntil(
+      feed,
+      ({ type }, all) => type === 'stored' && all.some(({ state }) => state === 'succeeded'),
+    )
+    await using client = await BidiClient.open(pair.two.url, {
+      headers: HEADERS,
+      query: '?chatId=chat-1',
+    })
+    // The owner reads the decision in the record, whenever it is asked.
+    const asks = defer()
+    const findLockHolder = pair.ofSecond.findLockHolder.bind(pair.ofSecond)
+    pair.ofSecond.findLockHolder = async (chat) => {
+      const isDecided = (await pair.ofSecond.get(asked.approvalId))?.state.name !== 'requested'
+      if (isDecided && chat.appName.endsWith(LIVE_LOCK)) await asks.promise
+      return findLockHolder(chat)
+    }
+    if (!isLate) asks.resolve()
+    const hearAgain = isLate ? pair.deafen(pair.ofSecond) : undefined
+    client.confirm(asked.approvalId, true)
+    if (isLate) await held.untilDone()
+    asks.resolve()
+    await client.untilDone()
+    hearAgain?.()
+    // The second server has noticed that the message is complete.
+    await reported
+    await client.sync()
+    await held.untilDone()
+    for (const { text, chunks } of [client, held]) {
+      expect(text).toBe('All settled.')
+      expect(chunks.filter(({ type }) => type === 'start')).toHaveLength(1)
+    }
+  },
+)
 
 test('[LV100] a live conversation without a reader continues on its server, and watching clients receive it', async () => {
   await using pair = await openPair(LIVE)

@@ -245,6 +245,22 @@ test('[LV325] [RL320] a decision given at another server reaches the live sessio
   expect(watcher.turns.filter((text) => text === 'All settled.')).toHaveLength(1)
 })
 
+test('[RL320] a reply that is reported after its live session has moved here is shown once', async () => {
+  await using pair = await openLivePair(database, 'reported-late')
+  const first = await pair.join('one')
+  const unwritten = pair.holdWrites(() => true)
+  const speaking = first.begin('[[say One.]][[wait gate]][[say Two.]]')
+  await first.socket.untilText('One.', speaking)
+  await first[Symbol.asyncDispose]()
+  await using second = await pair.join('two')
+  pair.emulator.release('gate')
+  await second.status('open')
+  unwritten[Symbol.dispose]()
+  await second.hears('One.Two.')
+  expect(await second.say('[[say Three.]]')).toBe('Three.')
+  expect(second.turns).toEqual(['One.Two.'])
+})
+
 /** Waits for half a second of the database's clock, in which something must not happen. */
 async function passTime(): Promise<void> {
   const [{ now: from } = { now: 0 }] = await database.run('SELECT clock_timestamp() AS now')

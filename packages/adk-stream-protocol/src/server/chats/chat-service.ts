@@ -59,7 +59,7 @@ export interface ChatServiceParts {
   readonly live: Pick<LiveSender, 'whenOpened' | 'isOpening'> | undefined
   readonly owners: LiveOwners
   readonly outcomes: Pick<CallOutcomes, 'read'>
-  readonly storedNews: Pick<StoredNews, 'noteRead' | 'forgetRead'>
+  readonly storedNews: Pick<StoredNews, 'noteRead'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask' | 'messageOf'>
 }
 
@@ -262,10 +262,7 @@ export class ChatService {
       // Before the owner learns of it: its outcome may be stored before the owner has answered.
       storedNews.noteRead(approval)
       if (await owners.leave(approval)) left.push(() => owners.untilReported(approval))
-      else {
-        storedNews.forgetRead(approval)
-        own.push(approval)
-      }
+      else own.push(approval)
     }
     for (const output of outputs) {
       const { toolCallId } = output

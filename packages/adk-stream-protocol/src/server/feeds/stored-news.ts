@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
-import type { Approval } from '../../approvals/approval.ts'
+import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { SerialTask } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { canReadChangeTags } from '../../store/store.ts'
@@ -10,6 +10,7 @@ import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toAppChat } from '../chats/backend.ts'
 import { LOCK_RETRY_MS } from '../chats/turns/chat-locker.ts'
 import { readCallState } from '../chats/host/stored-calls.ts'
+import type { ApprovalChange } from './approval-news.ts'
 
 export interface StoredNewsOptions {
   readonly backend: LazyBackend
@@ -68,6 +69,11 @@ export class StoredNews {
     if (this.#options.events.watched) this.#change({ chat, isElsewhere: false, ended: [] })
   }
 
+  /** Another process has changed an approval. When its end is part of the conversation, it is reported. */
+  approvalChangedElsewhere({ approval, state }: Pick<ApprovalChange, 'approval' | 'state'>): void {
+    if (hasEnded(state)) this.changedElsewhere(approval.chat, approval)
+  }
+
   /**
    * Another process has changed a chat. It is reported when that process has released the chat, and again when the end of `approval` is
    * part of the conversation.
@@ -78,14 +84,14 @@ export class StoredNews {
     else if (approval) this.#read.delete(approval.id)
   }
 
-  /** A request of this process reads the end of an approval that another process runs. Sockets do not receive it again. */
-  noteRead({ id }: Approval): void {
-    this.#read.add(id)
+  /** A request of this process reads the end of an approval, whichever process runs its call. Sockets do not receive it again. */
+  noteRead({ id, state }: Approval): void {
+    if (!hasEnded(state.name)) this.#read.add(id)
   }
 
-  /** No request reads the end of an approval. */
-  forgetRead({ id }: Approval): void {
-    this.#read.delete(id)
+  /** This process has changed an approval. If the approval has ended, no other process reports its end. */
+  changedHere({ id, state }: Approval): void {
+    if (hasEnded(state.name)) this.#read.delete(id)
   }
 
   /** A turn of a chat has started or ended in this process. */
@@ -231,6 +237,10 @@ export class StoredNews {
     if (this.#options.hasRelay() || !canReadChangeTags(service)) return undefined
     return service.readChangeTags({ appName, userIds })
   }
+}
+
+function hasEnded(state: ApprovalStateName): boolean {
+  return state !== 'requested' && state !== 'approved' && state !== 'executing'
 }
 
 const NO_TAGS: ReadonlyMap<string, string> = new Map()

@@ -25,8 +25,8 @@ export interface Pair extends AsyncDisposable {
   readonly ofFirst: Store['approvals']
   /** The approvals as the second server reads and writes them. */
   readonly ofSecond: Store['approvals']
-  /** From now on, the first server reads no new audit entries. Returns a function that ends this. */
-  deafen(): () => void
+  /** From now on, a server, by default the first one, reads no new audit entries. Returns a function that ends this. */
+  deafen(approvals?: Store['approvals']): () => void
   effects(): ReturnType<typeof readEffects>
 }
 
@@ -59,8 +59,7 @@ export async function openPair(
     untilTaken: (times = 1) => refusals.untilMore(times),
     ofFirst: first.approvals,
     ofSecond: second.approvals,
-    deafen: () => {
-      const { approvals } = first
+    deafen: (approvals = first.approvals) => {
       const original = approvals.lastSeq.bind(approvals)
       const last = original()
       approvals.lastSeq = () => last
