@@ -152,6 +152,8 @@ export interface TurnStream {
   readonly resumes: boolean
   /** Whether no client requested the turn. */
   readonly background: boolean
+  /** The message that the model replies to. */
+  readonly userMessageId: string
 }
 
 /** What the messages need of their conversation. */
@@ -292,6 +294,7 @@ export class LiveMessages {
       leavesCalls: () => stream.hasRunningCalls,
       background,
       resumes,
+      userMessageId: message.userMessageId,
     })
     message.turn.then(
       ({ signal }) => signal.addEventListener('abort', () => this.#stop(message), { once: true }),

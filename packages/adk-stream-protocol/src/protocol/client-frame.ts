@@ -55,6 +55,7 @@ const FRAMES = [
   }),
   z.object({ type: z.literal('abort'), requestId: Id, stop: z.boolean().optional() }),
   z.object({ type: z.literal('leave'), requestId: Id }),
+  z.object({ type: z.literal('stop'), id: ChatId, messageId: z.string().max(128).optional() }),
 
   z.object({
     type: z.literal('decide'),

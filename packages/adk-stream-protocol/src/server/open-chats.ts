@@ -212,7 +212,7 @@ function createHandlers(
       (await answerStopAsking(turns, kind, body)) ??
       (await answerWhenOpened(live, kind, body)) ??
       owners.answer(kind, body),
-    stopHere: (chat) => turns.stopHere(chat),
+    stopHere: (chat, messageId) => turns.stopHere(chat, messageId),
     isAsked: () => runs?.busy === true || turns.busy,
   }
 }
@@ -251,7 +251,7 @@ function openTurns(
     whileRunning: settings.whileRunning ?? 'refuse',
     lockChat: createChatLocker(backend, { stopIfUnwatched }, settings.onError),
     onLocked: (chat, turn) => elsewhere.publish(chat, turn),
-    stopElsewhere: (chat) => elsewhere.stop(chat),
+    stopElsewhere: (chat, messageId) => elsewhere.stop(chat, messageId),
     onChange: (chat) => {
       events.chatChanged(chat)
       reports.turnChanged.call(chat)

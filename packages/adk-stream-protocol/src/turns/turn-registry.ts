@@ -20,8 +20,8 @@ export interface TurnRegistryOptions extends TurnLogLimits {
   readonly onChange: (chat: ChatRef) => void
   /** Called when a turn holds the chat lock, before anything is written to it. */
   readonly onLocked: (chat: ChatRef, turn: Turn) => void
-  /** Stops the turn of a chat that another process runs, and waits until it is settled. */
-  readonly stopElsewhere: (chat: ChatRef) => Promise<void>
+  /** Stops the turn of a chat, or of one message, that another process runs, and waits until it is settled. */
+  readonly stopElsewhere: (chat: ChatRef, messageId: string | undefined) => Promise<void>
   /** Locks a chat among all processes. Returns a function that releases the lock and never rejects. */
   readonly lockChat: (chat: ChatRef, request: ChatLockRequest) => Promise<() => Promise<void>>
 }
@@ -51,6 +51,8 @@ export class RepeatedMessageError extends ProtocolError {
 export interface TurnJob {
   /** The user message that the turn replies to. If it is sent again, it does not start another turn (TU901). */
   readonly repliesTo?: IdentifiedMessage
+  /** The id of the user message, also of one that may be sent again. Default: the id of `repliesTo`. */
+  readonly userMessageId?: string
   /** Returns the stored reply to that message. Called when the chat is locked, and while another turn or process holds the lock. */
   readonly findReply?: (isLocked: boolean) => Promise<string | undefined>
   /** Whether the job first reads the session of the chat, which may happen in the same step as the lock. */
@@ -154,6 +156,7 @@ export class TurnRegistry {
     const { background = false, graceMs = this.#options.disconnectGraceMs } = job
     const turn = new Turn(messageId, this.#options, { background, graceMs })
     turn.repliesTo = job.repliesTo
+    turn.userMessageId = job.userMessageId ?? job.repliesTo?.id
     turn.isReplay = job.isReplay === true
     this.#running.set(key, turn)
     const free = (): void => {
@@ -185,18 +188,22 @@ export class TurnRegistry {
     return turn
   }
 
-  /** Stops the running turn of a chat, in any process, and waits until it is settled. */
-  async stop(chat: ChatRef): Promise<void> {
-    if (!(await this.stopHere(chat))) await this.#options.stopElsewhere(chat)
+  /**
+   * Stops the running turn of a chat, in any process, and waits until it is settled. With `messageId`, the turn of another message
+   * continues.
+   */
+  async stop(chat: ChatRef, messageId?: string): Promise<void> {
+    if (!(await this.stopHere(chat, messageId))) await this.#options.stopElsewhere(chat, messageId)
   }
 
   /**
    * Stops the turn of a chat in this process, and waits until it is settled. Returns false if there was none to stop, or if it waited
-   * for a chat that another process has locked.
+   * for a chat that another process has locked: that process may have the turn.
    */
-  async stopHere(chat: ChatRef): Promise<boolean> {
+  async stopHere(chat: ChatRef, messageId?: string): Promise<boolean> {
     const key = keyOf(chat)
     for (let turn = this.#running.get(key); turn; turn = this.#running.get(key)) {
+      if (messageId !== undefined && !turn.isOf(messageId)) return this.#locked.has(turn)
       const hadEnded = turn.log.ended && turn.asking === undefined
       turn.stop()
       await turn.settled

@@ -46,6 +46,8 @@ export class Turn {
   readonly messageId: string
   /** The user message that the turn replies to, if it is a turn of a new message with an id. */
   repliesTo: IdentifiedMessage | undefined
+  /** The id of the user message that the turn replies to. A copy does not know it. */
+  userMessageId: string | undefined
   /** Whether the turn only streams a stored message again. */
   isReplay = false
   readonly background: boolean
@@ -89,6 +91,11 @@ export class Turn {
   /** Resolves with the turn that continues the run after the question, or with undefined if the run has ended. */
   get next(): Promise<Turn | undefined> {
     return this.#next.promise
+  }
+
+  /** Whether the turn writes a message, or the reply to it. */
+  isOf(messageId: string): boolean {
+    return messageId === this.messageId || messageId === this.userMessageId
   }
 
   /** Aborted when the turn is stopped. */

@@ -7,6 +7,7 @@ import { ApprovingChat } from '../approvals/support/approving-chat.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
+import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
@@ -137,6 +138,40 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await request.done
     expect(request.aborted).toBe(true)
   })
+
+  test.each(['while the reply is read', 'before its first chunk'])(
+    '[CL10] a stop %s that arrives late over HTTP does not stop the next reply',
+    async (moment) => {
+      await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+      const [isHeld, arrives] = [defer(), defer()]
+      const stops: Promise<Response>[] = []
+      const slowStop: typeof fetch = async (input, init) => {
+        if (!String(input).includes('/stop')) return fetch(input, init)
+        isHeld.resolve()
+        await arrives.promise
+        const stopped = fetch(input, init)
+        stops.push(stopped)
+        return stopped
+      }
+      const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: slowStop })
+      const chat = await openSse(transport, version)
+      const isRead = moment === 'while the reply is read'
+      const first = chat.send(`${isRead ? '[[say So far.]]' : ''}[[wait never]]`)
+      if (isRead) await chat.untilShown('So far.')
+      else await testBridge.emulator.nextRequest()
+      await chat.stop()
+      await first
+      await isHeld.promise
+      const next = chat.send('[[say Next.]][[wait more]][[say Whole.]]')
+      await chat.untilShown('Next.')
+      arrives.resolve()
+      await expect.poll(() => stops).toHaveLength(1)
+      await Promise.all(stops)
+      testBridge.emulator.release('more')
+      await next
+      expect(chat.text).toBe('Next.Whole.')
+    },
+  )
 
   test('[CL8] without an attached chat, an interrupted response is a network error, and can be resumed', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })

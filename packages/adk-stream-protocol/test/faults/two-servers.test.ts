@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
+import { SseReader } from '../support/sse-reader.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPair, type Pair } from './support/pair.ts'
@@ -169,6 +171,46 @@ test('[TU796] a turn is stopped at another server on the same SQLite file', asyn
   expect(await holder(pair)).toBeUndefined()
   expect(await answer.text()).toContain('"type":"abort"')
   expect((await pair.atTwo.messages()).at(-1)).toMatchObject({ metadata: { stopped: true } })
+})
+
+/** The ways to stop the turn of a message that the first server runs. */
+const STOPS: readonly (readonly [string, (pair: Pair, messageId: string) => Promise<unknown>])[] = [
+  ['POST', ({ atOne }, id) => atOne.post(`/chats/chat-1/stop?messageId=${id}`, {})],
+  [
+    'POST at another server',
+    ({ atTwo }, id) => atTwo.post(`/chats/chat-1/stop?messageId=${id}`, {}),
+  ],
+  ['a frame', ({ one }, id) => sendStop(one.url, id)],
+  ['a frame at another server', ({ two }, id) => sendStop(two.url, id)],
+]
+
+async function sendStop(url: string, messageId: string): Promise<void> {
+  await using client = await SocketClient.open(url, { headers: { 'x-user': 'hanako' } })
+  client.send({ type: 'stop', id: 'chat-1', messageId })
+  await client.sync()
+}
+
+describe.each(STOPS)('stopped by %s', (_name, stop) => {
+  test.each(['its own id', 'the id of the user message'])(
+    '[TU1580] a stop that names a message by %s does not stop the turn of another one',
+    async (name) => {
+      await using pair = await openPair({ limits: LIMITS })
+      await (await pair.atOne.begin('[[say First.]]', 'u1')).text()
+      const [, first] = await pair.atOne.messages()
+      const answer = await pair.atOne.begin('[[say A.]][[wait gate]][[say B.]][[wait never]]', 'u2')
+      const reader = new SseReader(answer)
+      await reader.until('A.')
+      const [start] = reader.client.chunks
+      const isOwn = name === 'its own id'
+      await stop(pair, isOwn ? (first?.id ?? '') : 'u1')
+      pair.one.emulator.release('gate')
+      await reader.until('B.')
+      await stop(pair, isOwn && start?.type === 'start' ? start.messageId : 'u2')
+      await reader.done
+      const [, , , second] = await pair.atOne.messages()
+      expect([textOf(second), second?.metadata]).toMatchObject(['A.B.', { stopped: true }])
+    },
+  )
 })
 
 test('[TU796] a stop is rejected with unavailable if the server that has the chat cannot be asked', async () => {

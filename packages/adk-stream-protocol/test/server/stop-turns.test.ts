@@ -26,28 +26,38 @@ function openRegistry(): TurnRegistry {
   })
 }
 
-test('[TU798] a stop stops the turn that waits for one that has ended and is not settled', async () => {
-  const turns = openRegistry()
-  const stored = defer()
-  await turns.start(CHAT, 'message-1', {
-    run: async ({ log }) => {
-      log.end()
-      await stored.promise
-    },
-  })
-  const stopping = turns.stop(CHAT)
-  const next = turns.start(CHAT, 'message-1', {
-    waitForRunning: true,
-    run: async ({ signal, log }) => {
-      await new Promise((resolve) => signal.addEventListener('abort', resolve))
-      log.end()
-    },
-  })
-  stored.resolve()
-  await stopping
-  expect((await next).signal.aborted).toBe(true)
-  expect(turns.busy).toBe(false)
-})
+test.each([
+  ['that names no message stops', undefined, true],
+  ['that names its message stops', 'message-1', true],
+  ['[TU1580] that names another message does not stop', 'message-0', false],
+])(
+  '[TU798] a stop %s the turn that waits for one that has ended and is not settled',
+  async (_name, named, isStopped) => {
+    const turns = openRegistry()
+    const stored = defer()
+    await turns.start(CHAT, 'message-1', {
+      run: async ({ log }) => {
+        log.end()
+        await stored.promise
+      },
+    })
+    const stopping = turns.stop(CHAT, named)
+    const end = defer()
+    const next = turns.start(CHAT, 'message-1', {
+      waitForRunning: true,
+      run: async ({ signal, log }) => {
+        signal.addEventListener('abort', () => end.resolve())
+        await end.promise
+        log.end()
+      },
+    })
+    stored.resolve()
+    await stopping
+    expect((await next).signal.aborted).toBe(isStopped)
+    expect(turns.busy).toBe(!isStopped)
+    end.resolve()
+  },
+)
 
 test('[TU798] a stop does not stop the turn that waits for the one that it stops', async () => {
   const turns = openRegistry()

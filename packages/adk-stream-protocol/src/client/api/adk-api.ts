@@ -166,9 +166,11 @@ export class AdkApi implements Identified {
     return { messages, running, position, after: stored.after }
   }
 
-  /** Stops the running turn, for every reader. */
-  async stopChat(chatId: string): Promise<void> {
-    await this.#http.send(chatPath(chatId, 'stop'), { method: 'POST' })
+  /** Stops the running turn, for every reader. With `messageId`, only a turn that writes this message, or the reply to it. */
+  async stopChat(chatId: string, messageId?: string): Promise<void> {
+    await this.#http.send(`${chatPath(chatId, 'stop')}${toQuery({ messageId })}`, {
+      method: 'POST',
+    })
   }
 
   /** Lists all pending approvals that this user may decide, oldest first. Reads as many pages as there are. */

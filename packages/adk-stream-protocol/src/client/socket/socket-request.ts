@@ -109,6 +109,11 @@ export class SocketRequest {
     return { type, requestId, id, ...(after === undefined ? { positions: true } : { after }) }
   }
 
+  /** The message that a stop names: the one that is read, or before its first chunk the one that was sent. */
+  get stoppedMessageId(): string | undefined {
+    return this.messageId ?? sentMessage(this.frame)?.id
+  }
+
   start(): void {
     this.state = 'reading'
     this.#opened.resolve(this.stream)

@@ -312,8 +312,10 @@ export class SocketRequests {
 
   /** The request was stopped while there was no connection. */
   #stopAgain(request: SocketRequest): void {
-    this.#sendFrame(request, 'resume')
-    this.#abort(request)
+    const { chatId: id, stoppedMessageId: messageId } = request
+    this.#dependencies
+      .socket()
+      .send({ type: 'stop', id, ...(messageId !== undefined && { messageId }) })
     this.#requests.delete(request.id)
     request.state = 'ended'
   }

@@ -120,7 +120,8 @@ export class SseTransport
     this.responses.mark(responseIds, 'sent')
     const request = { chatId, trigger, messageId, message: messages[0] }
     const tap = this.#observe && createTap(this.#observe, request)
-    const stream = this.#open(chatId, { source: 'requested', tap, signal })
+    const sent = messages.at(-1)?.id
+    const stream = this.#open(chatId, { source: 'requested', tap, signal, messageId: sent })
     // A chat that is not attached gets the error, and shows it.
     const isKept = stream.chat !== undefined && isOnlyDecisions(messages, responseIds)
     // When the connection is back, another person may have signed in.
@@ -236,7 +237,7 @@ export class SseTransport
     this.#shared.report(feed, state)
   }
 
-  #open(chatId: string, { source, tap, signal }: OpenOptions): SseStream {
+  #open(chatId: string, { source, tap, signal, messageId }: OpenOptions): SseStream {
     const closing = new AbortController()
     const stream: SseStream = {
       chatId,
@@ -244,6 +245,7 @@ export class SseTransport
       source,
       tap,
       signal: closing.signal,
+      messageId,
       stopped: {},
       close: () => closing.abort(),
       end: (error) => {
@@ -278,7 +280,7 @@ export class SseTransport
       const newest = this.#newest.get(chatId)
       if (source === 'resumed' && newest !== undefined && newest !== stream) return
       // The chat does not show the reply any more, whether or not the request succeeds.
-      const stopped = this.api.stopChat(chatId).catch(() => undefined)
+      const stopped = this.api.stopChat(chatId, stream.messageId).catch(() => undefined)
       stream.stopped.current = stopped
       void stopped.then(() => this.#observers.find(chatId, chat)?.onStopped())
     })
@@ -309,19 +311,19 @@ export class SseTransport
   }
 
   async *#chunksOf(
-    { tap, signal }: SseStream,
+    stream: SseStream,
     body: ReadableStream<Uint8Array>,
     reading: Reading,
   ): AsyncGenerator<Chunk, ChatPositions | undefined> {
     // The rest of a stream was requested with another signal.
-    const events = readSse(body, signal)
+    const events = readSse(body, stream.signal)
     for (;;) {
       const next = await events.next()
       if (next.done) return next.value
       const { chunk, entry } = next.value
       reading.at.add(chunk, entry)
-      if (chunk.type === 'start') reading.messageId = chunk.messageId
-      tap?.chunk(chunk)
+      if (chunk.type === 'start') stream.messageId = reading.messageId = chunk.messageId
+      stream.tap?.chunk(chunk)
       yield chunk
     }
   }
@@ -378,6 +380,8 @@ interface SseStream {
   readonly source: StreamSource
   /** Aborts the HTTP requests of the stream. */
   readonly signal: AbortSignal
+  /** The message that the turn writes, or before its first chunk the one that it replies to. */
+  messageId: string | undefined
   /** Resolves when the server has stopped the turn. Undefined if the person did not stop it. */
   readonly stopped: { current?: Promise<unknown> }
   readonly close: () => void
@@ -390,6 +394,8 @@ interface OpenOptions {
   readonly tap: WireTap | undefined
   /** Aborted by `stop()`, and by a second `resumeStream()`. */
   readonly signal: AbortSignal | undefined
+  /** The message that is sent. */
+  readonly messageId?: string | undefined
 }
 
 /** Whether a request has no outputs of tools. Those are sent again by the chat. */

@@ -369,11 +369,12 @@ export class ChatService {
     return backend.ledger.locks.stillHolds(toAppChat(backend, chat)).catch(() => true)
   }
 
-  /** Stops the running turn of a chat, in any process, and waits until it is settled. */
-  async stop(chat: ChatRef): Promise<void> {
-    const { backend, turns } = this.#parts
+  /** Stops the running turn of a chat, or of one message, in any process, and waits until it is settled. */
+  async stop(chat: ChatRef, messageId?: string): Promise<void> {
+    const { backend, turns, live } = this.#parts
     await backend.get()
-    await turns.stop(chat)
+    await live?.whenOpened(chat)
+    await turns.stop(chat, messageId)
   }
 
   /** Submits the result of a browser tool, or the answer to a question. */

@@ -91,7 +91,8 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   }
 
   const stop = async (request: AuthenticatedRequest): Promise<Reply> => {
-    await chats.stop(chatOf(request))
+    const messageId = request.exchange.url.searchParams.get('messageId') ?? undefined
+    await chats.stop(chatOf(request), messageId)
     return reply(204)
   }
 

@@ -85,6 +85,7 @@ export function openTurnHandlers(
     resume: (frame) => requests.resume(frame),
     abort: (frame) => requests.abort(frame),
     leave: (frame) => requests.leave(frame),
+    stop: ({ id, messageId }) => chats.stop(chatOf(id), messageId),
     decide: async (frame) => {
       const { decisionId } = frame
       const state = await requests.decisionQueue.next(() => decide(frame))

@@ -231,6 +231,7 @@ const WHILE_DRAINING: ReadonlySet<string> = new Set<ClientFrame['type']>([
   'resume',
   'abort',
   'leave',
+  'stop',
   'interrupt',
   'unwatch',
   'ping',

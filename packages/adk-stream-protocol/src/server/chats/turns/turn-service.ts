@@ -53,6 +53,7 @@ export interface LiveStream {
   /** Whether an earlier turn has sent this message up to a pause. */
   readonly resumes: boolean
   readonly background: boolean
+  readonly userMessageId: string
   readonly graceMs: number
 }
 
@@ -126,6 +127,7 @@ export class TurnService {
     }
     return this.#turns.start(chat, randomUUID(), {
       reads,
+      userMessageId,
       ...(repliesTo && { repliesTo, findReply }),
       prepare: async (turn) => {
         const { messageId } = turn
@@ -241,13 +243,14 @@ export class TurnService {
 
   /** Streams a message of a live session when the previous turn has ended. */
   async streamLive(chat: ChatRef, messageId: string, live: LiveStream): Promise<Turn> {
-    const { events, leavesCalls, resumes, background, graceMs } = live
+    const { events, leavesCalls, resumes, background, userMessageId, graceMs } = live
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
     let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
       background,
+      userMessageId,
       graceMs,
       // Allowed while the bridge closes: the calls of an open session have ended. New sessions are refused earlier.
       finishes: true,

@@ -36,8 +36,8 @@ export interface ElsewhereHandlers extends Pick<
 > {
   /** Answers requests of other servers that do not concern turns. */
   readonly answer: (kind: string, body: unknown) => Promise<unknown>
-  /** Stops the turn of a chat in this process. Returns false if there was none to stop. */
-  readonly stopHere: (chat: ChatRef) => Promise<boolean>
+  /** Stops the turn of a chat, or of one message, in this process. Returns false if there was none to stop. */
+  readonly stopHere: (chat: ChatRef, messageId?: string) => Promise<boolean>
   /** Whether other servers may send requests. */
   readonly isAsked: () => boolean
 }
@@ -56,7 +56,7 @@ const APPEAR_MS = 1_000
 const LOCK_LOOK_MS = 250
 
 const STOP = 'stop-chat'
-const StopRequest = z.object({ chat: RequestChat })
+const StopRequest = z.object({ chat: RequestChat, messageId: z.string().optional() })
 
 /** How many locks of a chat are followed to stop its turn. Another one is there only if a turn has ended meanwhile. */
 const MAX_OWNERS = 5
@@ -90,8 +90,11 @@ export class TurnsElsewhere {
     { isAsked, stopHere, ...handlers }: ElsewhereHandlers,
   ): void {
     const { limits, ...rest } = this.#options
-    const answer: typeof handlers.answer = async (kind, body) =>
-      kind === STOP ? stopHere(StopRequest.parse(body).chat) : handlers.answer(kind, body)
+    const answer: typeof handlers.answer = async (kind, body) => {
+      if (kind !== STOP) return handlers.answer(kind, body)
+      const { chat, messageId } = StopRequest.parse(body)
+      return stopHere(chat, messageId)
+    }
     const options = { ...rest, ...handlers, answer }
     const { worker, leaseMs } = ledger
     this.#ledger = ledger
@@ -153,9 +156,10 @@ export class TurnsElsewhere {
 
   /**
    * Stops the turn of another process that has locked a chat, and waits until it is settled. The lock names the process: the relay may
-   * not contain the turn yet, or not the end of the turn before. Rejects with `unavailable` if the process cannot be asked.
+   * not contain the turn yet, or not the end of the turn before. With `messageId`, the turn of another message continues. Rejects with
+   * `unavailable` if the process cannot be asked.
    */
-  async stop(chat: ChatRef): Promise<void> {
+  async stop(chat: ChatRef, messageId?: string): Promise<void> {
     const { ask } = this
     const ledger = this.#ledger
     if (!ledger) return
@@ -166,7 +170,8 @@ export class TurnsElsewhere {
       // A lock without a turn could not be released, and expires.
       if (!owner || owner.token === askedFor) return
       if (!ask) break
-      if ((await ask(owner.worker, { kind: STOP, body: { chat: key } })) === true) return
+      const body = { chat: key, messageId }
+      if ((await ask(owner.worker, { kind: STOP, body })) === true) return
       // That turn had ended before. The one that waited for it may be that of a third server.
       askedFor = owner.token
     }
