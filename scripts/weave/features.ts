@@ -7,6 +7,9 @@ export interface Feature {
   readonly identifiers: RegExp
 }
 
+/** The agents that an agent uses: as tools, as steps, as nodes of a workflow, and on other servers. */
+const AGENTS = ['agent/tree/', 'calls/agents/']
+
 /**
  * The features that other files should not know. `ceilings.json` lists the files that still do.
  *
@@ -16,7 +19,7 @@ export interface Feature {
 export const FEATURES: readonly Feature[] = [
   {
     name: 'nested agents',
-    own: ['calls/nested-agent.ts'],
+    own: AGENTS,
     identifiers: /(?<!un)nest(?:ed|ing)?(?![a-z]| deeper)|Nest(?:ed|ing)/,
   },
   {
@@ -81,12 +84,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'workflows',
-    own: [
-      'agent/adk-workarounds/run-nodes.ts',
-      'agent/adk-workarounds/workflow-nodes.ts',
-      'agent/adk-workarounds/workflow-run.ts',
-      'agent/history/node-runs.ts',
-    ],
+    own: AGENTS,
     identifiers: /[wW]orkflow|NodeRun|node-runs|run-nodes|ParallelWorker|JoinNode|ToolNode/,
   },
   {
@@ -103,12 +101,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'A2A',
-    own: [
-      'agent/adk-workarounds/remote-agents.ts',
-      'calls/remote-',
-      'modules/remote/',
-      'protocol/remote-',
-    ],
+    own: [...AGENTS, 'modules/remote/', 'protocol/remote-'],
     identifiers: /(?<![a-zA-Z#])remote(?!Address|[a-z])|Remote[A-Z]|[a-z]Remote|REMOTE|A2A|a2a/,
   },
 ]

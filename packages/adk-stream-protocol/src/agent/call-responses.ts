@@ -8,7 +8,7 @@ import { findReply } from '../approvals/approval.ts'
 import { toStorable } from '../approvals/digest.ts'
 import { readReportedFailure } from '../protocol/message.ts'
 import type { DecidedNote, EventNotes, RepliedNote } from './events/event-notes.ts'
-import { writeNotes } from './events/event-notes.ts'
+import { carryInner, writeNotes } from './events/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
 /** The response to a call that was stopped. A stopped stream ends its calls with the same text. */
@@ -292,7 +292,7 @@ export function toEndingNotes(
   functionResponse: FunctionResponse,
   note: DecidedNote,
 ): EventNotes {
-  return { nested: { session, event: toEndingEvent(functionResponse, note) } }
+  return carryInner(session, toEndingEvent(functionResponse, note))
 }
 
 /** Creates the event with the result of a call in the session in which it was made. */

@@ -9,19 +9,8 @@ import type {
 } from '@google/adk'
 import { isBaseTool } from '@google/adk'
 
-import {
-  findEnding,
-  hasOpenCall,
-  hasTransferred,
-  pickAgent,
-} from '../agent/adk-workarounds/agent-flow.ts'
-import { arrangeRequests } from '../agent/adk-workarounds/arrange-calls.ts'
-import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
+import { findEnding, hasOpenCall, hasTransferred } from '../agent/adk-workarounds/agent-flow.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
-import type { RunRemote } from '../agent/adk-workarounds/remote-agents.ts'
-import { controlRemoteAgents, confineRemoteEvent } from '../agent/adk-workarounds/remote-agents.ts'
-import { prepareNodeCall, untilStored } from '../agent/adk-workarounds/workflow-run.ts'
-import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
 import {
   APPROVAL_UNAVAILABLE,
   ApprovalUnavailableError,
@@ -30,9 +19,9 @@ import {
   toResponse,
   toStoredResponse,
 } from '../agent/call-responses.ts'
-import { isAgentWaiting } from '../agent/history/find-steps.ts'
+import { isAgentWaiting } from '../agent/tree/find-steps.ts'
 import { restoreCallNames } from '../agent/events/input-calls.ts'
-import { asksForApproval, findPausedNote } from '../agent/history/open-questions.ts'
+import { asksForApproval } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { isModelOutput } from '../agent/tool-call.ts'
 import { explainModelError } from '../agent/translate/model-outcome.ts'
@@ -48,24 +37,17 @@ import {
   storeHandover,
   storeSilence,
 } from './approval-events.ts'
-import {
-  storeNodeQuestions,
-  storeRequests,
-  restorePause,
-  findPausedAgain,
-  pauseAgain,
-} from './approval-requests.ts'
+import { AgentCalls } from './agents/agent-calls.ts'
+import { storeRequests } from './approval-requests.ts'
 import { recordOutcome } from './approved-call.ts'
 import { offerOf } from './browser-tool.ts'
 import type { CallHost, TermsOptions } from './call-kind.ts'
 import { CallRunner } from './call-runner.ts'
 import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
 import { pauseForFollowUp, readFollowUp, requestFollowUp } from './follow-ups.ts'
-import { findNestedAgent, nestAgent } from './nested-agent.ts'
 import { nextCall } from './next-call.ts'
-import { createRemoteRuns } from './remote-runs.ts'
 import type { CallOutcome } from './run-call.ts'
-import { RunRegistry, findRoot, storeNote } from './run-state.ts'
+import { RunRegistry, storeNote } from './run-state.ts'
 import type { RunState } from './run-state.ts'
 import { ToolErrors } from './run-call.ts'
 
@@ -88,8 +70,8 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly runner: CallRunner
   /** The plugin that responds for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
-  /** Runs the remote agents of the runner. */
-  readonly runRemote: RunRemote
+  /** Runs the agents that the agent of the chat uses. */
+  readonly agents: AgentCalls
   readonly runs = new RunRegistry()
   readonly #options: ApprovalPluginOptions
   readonly #host: CallHost
@@ -105,12 +87,10 @@ export class ApprovalPlugin extends QuietPlugin {
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.runner = new CallRunner(ledger, this.errors, options)
-    this.runRemote = createRemoteRuns({
-      ledger,
-      onError,
-      runner: this.runner,
-      runOf: (context) => this.runs.find(context),
-      canWait: (call, run) => this.#canWait(call, run),
+    this.agents = new AgentCalls({
+      ...options,
+      claim: async (call, run) => this.runner.runForAdk(call, run),
+      runs: this.runs,
       termsOf: (run) => this.#termsOf(run),
       record: async ({ toolContext }, run, outcome) => {
         const approval = this.runner.takeApprovalRunByAdk(toolContext)
@@ -119,44 +99,27 @@ export class ApprovalPlugin extends QuietPlugin {
     })
   }
 
-  /** Returns the id of the message that a run of a chat writes. Returns undefined for other runs, such as those of an `AgentTool`. */
-  messageIdOf(context: InvocationContext): string | undefined {
-    const run = this.runs.find(context)
-    return run?.nested ? undefined : run?.messageId
-  }
-
-  /** Whether an agent waits for the responses of other calls of its turn before its model continues. */
-  isHeld(context: InvocationContext, agentName: string): boolean {
-    return this.runs.find(context)?.held.has(toHeldKey(context, agentName)) === true
-  }
-
   override async beforeRunCallback({
     invocationContext,
   }: {
     invocationContext: InvocationContext
   }): Promise<undefined> {
-    const run = this.runs.find(invocationContext)
-    const { rootAgent } = invocationContext.agent ?? {}
-    controlRemoteAgents(rootAgent)
-    if (rootAgent) arrangeRequests(rootAgent)
-    if (run?.cause === 'responses' && !resumeSteps(invocationContext, run.messageId))
-      pickAgent(invocationContext)
-    run?.onStored?.()
+    this.agents.prepareRun(invocationContext)
+    this.runs.find(invocationContext)?.onStored?.()
   }
 
   override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext } = call
-    await untilStored(toolContext.invocationContext)
+    await this.agents.prepareCall(call)
     // ADK 2.0.0 also finds inherited properties such as `constructor` among the tools.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
-    await prepareNodeCall(call)
     this.errors.guard(call)
     const ranHere = this.runner.ranHere(toolContext)
     const run = ranHere ? undefined : this.runs.find(toolContext.invocationContext)
     this.#options.kinds.prepare(call, { run, host: this.#host })
     if (ranHere) return undefined
     const hasId = toolContext.functionCallId !== undefined
-    if (run && hasId && (await this.#nest(call, run))) return undefined
+    if (run && hasId && (await this.agents.runInPlace(call, run))) return undefined
     if (toolContext.toolConfirmation) {
       if (!run) return APPROVAL_UNAVAILABLE
       return (await this.runner.resumeFollowUp(call, run)) ?? this.runner.runForAdk(call, run)
@@ -172,12 +135,13 @@ export class ApprovalPlugin extends QuietPlugin {
     const { tool, toolContext } = call
     const toolCallId = toolContext.functionCallId
     // A runner of another program has a session in which no client can respond.
-    const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call, run)
-    const check = await checkCall(call, this.#termsOf(run), run?.nested?.root.session)
+    const canAsk = run !== undefined && toolCallId !== undefined && this.agents.canWait(call, run)
+    const chatSession = run?.rootOf(toolContext.invocationContext).session
+    const check = await checkCall(call, this.#termsOf(run), chatSession)
     const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
     if (effect?.type === 'run') {
       await confirmUnasked(call)
-      if (run && !run.nested) await storeChecked(call, run)
+      if (run?.isOfChat) await storeChecked(call, run)
       return undefined
     }
     if (effect?.type === 'request') {
@@ -192,33 +156,16 @@ export class ApprovalPlugin extends QuietPlugin {
     return response
   }
 
-  /** Runs the agent of an `AgentTool` in place of ADK. Returns true if the call only resumes after a pause, which needs no approval. */
-  async #nest(call: ToolCall, outer: RunState): Promise<boolean> {
-    const agent = findNestedAgent(call.tool)
-    if (!agent) return false
-    const { ledger } = this.#options
-    const pause = call.toolContext.toolConfirmation
-      ? (findPausedNote(call) ?? (await restorePause(call, outer, ledger)))
-      : undefined
-    const canWait = this.#canWait(call, outer)
-    nestAgent(call, { agent, outer, pause, canWait, ledger, runs: this.runs })
-    return pause !== undefined
-  }
-
   /** Prepares a call of a live model. If it calls an `AgentTool`, its agent runs in place of the tool. */
   prepareLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
-    const { ledger, kinds } = this.#options
     const { canWait = false, askFollowUp = this.#host.askFollowUp } = outer.live ?? {}
-    kinds.prepare(call, { run: outer, host: { ...this.#host, askFollowUp } })
-    const agent = findNestedAgent(call.tool)
-    if (!agent) return
-    const pause = findPausedNote(call)
-    nestAgent(call, { agent, outer, pause, canWait, plugins, ledger, runs: this.runs })
+    this.#options.kinds.prepare(call, { run: outer, host: { ...this.#host, askFollowUp } })
+    this.agents.runOutsideAdk(call, { outer, canWait, plugins })
   }
 
   /** Returns the terms of the calls of a run. A live session has a deadline of its own. */
   #termsOf(run: RunState | undefined): TermsOptions {
-    const { live } = run?.nested?.root.run ?? {}
+    const { live } = run?.chatRun ?? {}
     return live ? { ...this.#options, deadlineMs: live.deadlineMs } : this.#options
   }
 
@@ -275,7 +222,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.runs.find(call.toolContext.invocationContext)
     const resolved = await resolveQuestionTerms(call, { hint: '' }, this.#termsOf(run))
     const terms = resolved && kinds.toTerms(call.toolContext, resolved)
-    const { onAsk: onAskLive } = run?.nested?.root.run.live ?? {}
+    const { onAsk: onAskLive } = run?.chatRun.live ?? {}
     return terms
       ? requestFollowUp(call, { approval, terms, ledger, onAskLive })
       : APPROVAL_UNAVAILABLE
@@ -305,7 +252,7 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Records that the model has streamed a token. Called for every token, by ADK or in place of `onEventCallback`. */
   noteToken(event: Event): void {
     const { invocationId, branch } = event
-    confineRemoteEvent(event)
+    this.agents.confine(event)
     this.runs.findByInvocation(invocationId)?.modelStreamed(branch)
   }
 
@@ -318,24 +265,21 @@ export class ApprovalPlugin extends QuietPlugin {
       this.noteToken(event)
       return undefined
     }
-    confineRemoteEvent(event)
+    this.agents.confine(event)
     const run = this.runs.find(invocationContext)
     if (!run) return undefined
     run.markEvent(event.branch)
     if (isModelOutput(event)) {
       noteModelTimes(run, event)
-      if (!run.nested) noteUnchecked(event)
+      if (run.isOfChat) noteUnchecked(event)
     }
     for (const error of makeStorable(event)) this.#options.onError(error)
     if ((event.content?.parts ?? []).length === 0) return undefined
-    const toolCallIds = findPausedAgain(run, event)
-    if (toolCallIds.length > 0) {
-      const rest = await pauseAgain(run, invocationContext, { event, toolCallIds })
-      return annotateEndings(run, rest) ?? rest
-    }
     const yielded = { run, context: invocationContext, event }
+    const rest = await this.agents.storePauses(yielded)
+    if (rest) return annotateEndings(run, rest) ?? rest
     if (asksForApproval(event)) return storeRequests(yielded, this.#options)
-    return (await storeNodeQuestions(yielded, this.#options)) ?? annotateEndings(run, event)
+    return (await this.agents.storeQuestions(yielded)) ?? annotateEndings(run, event)
   }
 
   override async beforeModelCallback(params: {
@@ -346,12 +290,12 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.runs.find(callbackContext.invocationContext)
     // AP8: the model continues when all responses that its turn waits for have arrived. An empty response ends the
     // run.
-    const key = toHeldKey(callbackContext.invocationContext, callbackContext.agentName)
+    const { invocationContext, agentName } = callbackContext
     if (run?.cause === 'responses' && isTurnWaiting(callbackContext, run)) {
-      run.held.add(key)
+      run.hold(invocationContext, agentName)
       return {}
     }
-    run?.held.delete(key)
+    run?.unhold(invocationContext, agentName)
     const ending = findEnding(callbackContext)
     if (ending === 'result' || (ending === 'nothing' && run?.cause === 'responses')) return {}
     if (hasOpenCall(callbackContext, llmRequest.contents) || hasTransferred(callbackContext))
@@ -374,15 +318,8 @@ export class ApprovalPlugin extends QuietPlugin {
   override async afterRunCallback(params: { invocationContext: InvocationContext }): Promise<void> {
     const { invocationContext } = params
     const run = this.runs.find(invocationContext)
-    if (!run || run.nested || !run.hasSilentModel || invocationContext.abortSignal?.aborted) return
+    if (!run?.isOfChat || !run.hasSilentModel || invocationContext.abortSignal?.aborted) return
     await storeSilence(run, invocationContext)
-  }
-
-  #canWait(call: ToolCall, run: RunState | undefined): boolean {
-    const { agent: root, canWait: canCallerWait = true } = run?.nested ?? {
-      agent: this.#options.root,
-    }
-    return canCallerWait && canWaitIn(root, call)
   }
 
   /** Reports a call that needs approval where ADK cannot wait for it. */
@@ -424,7 +361,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const toolCallId = call.toolContext.functionCallId ?? ''
     // This plugin may have requested the confirmation.
     const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
-    if (question && !this.#canWait(call, run)) return 'unavailable'
+    if (question && !this.agents.canWait(call, run)) return 'unavailable'
     if (!question || !run || run.asking.has(toolCallId) || run.pausing.has(toolCallId))
       return undefined
     const terms = await resolveQuestionTerms(call, question, this.#termsOf(run))
@@ -446,13 +383,12 @@ function isTurnWaiting(
   return isAgentWaiting(session.events, messageId, { invocationId, agentName, branch })
 }
 
-function toHeldKey({ branch = '' }: InvocationContext, agentName: string): string {
-  return `${branch} ${agentName}`
-}
-
 /** Stores that a long-running call needs no approval, and offers it to the client if its tool runs there. */
 async function storeChecked({ tool, toolContext }: ToolCall, run: RunState): Promise<void> {
   const { functionCallId: id } = toolContext
   if (!tool.isLongRunning || id === undefined) return
-  await storeNote(findRoot(run, toolContext), { checked: [id], ...offerOf(tool, id) })
+  await storeNote(run.rootOf(toolContext.invocationContext), {
+    checked: [id],
+    ...offerOf(tool, id),
+  })
 }

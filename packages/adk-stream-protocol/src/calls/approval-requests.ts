@@ -1,39 +1,25 @@
-import type { Event, InvocationContext, Session } from '@google/adk'
-import {
-  Context,
-  generateClientFunctionCallId,
-  requestInputTool,
-  ToolConfirmation,
-  createEvent,
-  isAgentTool,
-} from '@google/adk'
-import type { FunctionCall, Part } from '@google/genai'
+import type { Event, InvocationContext } from '@google/adk'
+import type { Part } from '@google/genai'
 
-import { PENDING_INSIDE, toApprovedNote } from '../agent/call-responses.ts'
 import type { AskedNote, PausedNote } from '../agent/events/event-notes.ts'
-import { writeNotes, readNotes } from '../agent/events/event-notes.ts'
-import { isInterrupt } from '../agent/events/input-calls.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import { chatOf, findCall } from '../agent/tool-call.ts'
+import { writeNotes } from '../agent/events/event-notes.ts'
+import { chatOf } from '../agent/tool-call.ts'
 import type { Approval, ApprovalTerms } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { previewApproval } from '../approvals/policy-previews.ts'
-import type { ResolvedTerms } from '../approvals/policy.ts'
-import { isRecord } from '../protocol/guards.ts'
-import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import { parseOriginalCall, storeResponses, toAskedNote } from './approval-events.ts'
 import type { TermsOptions } from './call-kind.ts'
-import { checkCall, withUserText } from './call-terms.ts'
+import { withUserText } from './call-terms.ts'
 import { nextCall } from './next-call.ts'
 import type { RunState } from './run-state.ts'
 
-interface RequestOptions extends TermsOptions {
+export interface RequestOptions extends TermsOptions {
   readonly ledger: Ledger
 }
 
 /** An event with the run that ADK yields it in. */
-interface RunEvent {
+export interface RunEvent {
   readonly run: RunState
   readonly context: InvocationContext
   readonly event: Event
@@ -54,7 +40,7 @@ export async function storeRequests(
       parts.push(part)
       continue
     }
-    const note = await storeRequest(run, { session: context.session, part }, options)
+    const note = await storeRequest(run, { context, part }, options)
     if (!note) continue
     asked.push(note)
     parts.push(part)
@@ -70,32 +56,19 @@ export async function storeRequests(
   return { ...rest, ...(parts.length > 0 && { content: { ...content, parts } }), customMetadata }
 }
 
-/** Stores the questions of a workflow node in the ledger before clients see them. Returns undefined if the event has none. */
-export async function storeNodeQuestions(
-  { run, context, event }: RunEvent,
-  options: RequestOptions,
-): Promise<Event | undefined> {
-  const asked: AskedNote[] = []
-  for (const { functionCall } of event.content?.parts ?? []) {
-    if (!functionCall || run.nested || !isInterrupt(functionCall)) continue
-    const { toolCallId, terms, request } = await resolveNodeQuestion(functionCall, context, options)
-    run.asking.set(toolCallId, terms)
-    const note = await storeRequest(run, { session: context.session, part: request }, options)
-    if (!note) throw new Error('The question of a workflow node cannot be asked.')
-    asked.push(note)
-  }
-  if (asked.length === 0) return undefined
-  const notes = { asked, messageId: run.messageId }
-  return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
+/** A part that requests an approval, with the run that ADK yields it in. */
+interface PartRequest {
+  readonly context: InvocationContext
+  readonly part: Part
 }
 
 /** Stores one request with its terms in `run.asking`. Returns undefined if the part requests nothing, or the ledger refuses it. */
-async function storeRequest(
+export async function storeRequest(
   run: RunState,
-  { session, part }: { readonly session: Session; readonly part: Part },
+  request: PartRequest,
   options: RequestOptions,
 ): Promise<AskedNote | undefined> {
-  const approval = await requestApproval(run, { session, part }, options.ledger)
+  const approval = await requestApproval(run, request, options.ledger)
   if (!approval) return undefined
   const preview = await previewApproval(approval, approval.chat.principalId, options)
   return toAskedNote(approval, preview)
@@ -103,7 +76,7 @@ async function storeRequest(
 
 async function requestApproval(
   run: RunState,
-  { session, part: { functionCall } }: { readonly session: Session; readonly part: Part },
+  { context, part: { functionCall } }: PartRequest,
   ledger: Ledger,
 ): Promise<Approval | undefined> {
   const original = parseOriginalCall(functionCall?.args)
@@ -111,23 +84,23 @@ async function requestApproval(
   if (!terms || functionCall?.id === undefined) return undefined
   run.asking.delete(original.id)
   const { deadlineMs, ...rest } = terms
-  const { live } = run.nested?.root.run ?? {}
+  const { chatRun } = run
+  const { live } = chatRun
   live?.onAsk(original.id)
   const requested = await ledger.request({
     id: functionCall.id,
-    chat: chatOf(session),
+    chat: chatOf(context.session),
     messageId: run.messageId,
     toolCallId: original.id,
     toolName: original.name,
     args: original.args,
-    terms: describeTerms(rest, run, session),
+    terms: describeTerms(rest, run, context),
     deadlineMs,
     ...(live && { live: true }),
   })
   // A call that repeats the id of an earlier one is not that call, even with the same arguments.
   if (!isRefusal(requested) && requested.id === functionCall.id) {
-    const root = run.nested?.root.run ?? run
-    root.requested.add(requested.id)
+    chatRun.requested.add(requested.id)
     return requested
   }
   const refusal = isRefusal(requested) ? requested : ({ refused: 'mismatch' } as const)
@@ -140,12 +113,13 @@ async function requestApproval(
 
 function describeTerms(
   terms: ApprovalTerms,
-  { nested, messageId }: RunState,
-  session: Session,
+  run: RunState,
+  context: InvocationContext,
 ): ApprovalTerms {
-  if (!nested) return withUserText(terms, session.events, messageId)
   // The user wrote to the agent of the chat, not to an agent that is used as a tool.
-  return { ...withUserText(terms, nested.root.session.events, messageId), path: nested.path }
+  const { events } = run.rootOf(context).session
+  const { path, messageId } = run
+  return { ...withUserText(terms, events, messageId), ...(path && { path }) }
 }
 
 /** Returns the note for a call that waits for approvals inside its agent. Returns undefined for any other call. */
@@ -156,126 +130,4 @@ function takePause(run: RunState, { functionCall }: Part): PausedNote | undefine
   return pause && confirmationId !== undefined
     ? { toolCallId, confirmationId, ...pause }
     : undefined
-}
-
-/** A `RequestInput` of a workflow node, as the ledger asks it. */
-interface NodeQuestion {
-  readonly toolCallId: string
-  readonly terms: ResolvedTerms
-  /** The request in the form in which ADK requests an approval. */
-  readonly request: Part
-}
-
-/** Returns the terms of a `RequestInput`, on the same policy as questions of a model. Throws if a person cannot answer it. */
-async function resolveNodeQuestion(
-  { id = '', name = '', args = {} }: FunctionCall,
-  invocationContext: InvocationContext,
-  options: TermsOptions,
-): Promise<NodeQuestion> {
-  const { message } = args
-  const hasMessage = typeof message === 'string' && message !== ''
-  const toolArgs = { ...args, message: hasMessage ? message : 'The workflow needs your input.' }
-  const toolContext = new Context({ invocationContext, functionCallId: id })
-  const check = await checkCall({ tool: requestInputTool, toolArgs, toolContext }, options)
-  if (check.verdict !== 'ask')
-    throw new Error(
-      `A RequestInput of a workflow node cannot be asked. ${check.verdict === 'refuse' ? check.response.error : ''}`,
-    )
-  const functionCall = {
-    id: generateClientFunctionCallId(),
-    name: CONFIRMATION_TOOL,
-    args: { originalFunctionCall: { id, name, args } },
-  }
-  return { toolCallId: id, terms: check.terms, request: { functionCall } }
-}
-
-/** Returns the ids of calls that ADK has resumed and that wait for approvals inside again. */
-export function findPausedAgain(run: RunState, { content }: Event): string[] {
-  return (content?.parts ?? []).flatMap(({ functionResponse }) =>
-    functionResponse?.id !== undefined && run.pausing.has(functionResponse.id)
-      ? [functionResponse.id]
-      : [],
-  )
-}
-
-/**
- * Pauses calls that ADK has resumed. ADK 2.0.0 requests a confirmation only when the model makes a call, and not when the call asks
- * again, so this stores the request. It is one event, so that a crash leaves all of the pause or nothing; the placeholder of the first
- * pause is still there. Returns the rest of ADK's event.
- */
-export async function pauseAgain(
-  run: RunState,
-  { session, sessionService, invocationId, branch }: InvocationContext,
-  { event, toolCallIds }: { readonly event: Event; readonly toolCallIds: readonly string[] },
-): Promise<Event> {
-  const paused: PausedNote[] = []
-  const requests: Part[] = []
-  for (const toolCallId of toolCallIds) {
-    const call = findCall(session.events, toolCallId)
-    const pause = run.takePause(toolCallId)
-    if (!call || !pause) continue
-    const confirmationId = generateClientFunctionCallId()
-    paused.push({ ...pause, toolCallId, confirmationId })
-    const args = { originalFunctionCall: { ...call }, toolConfirmation: CONFIRMATION }
-    requests.push({ functionCall: { id: confirmationId, name: CONFIRMATION_TOOL, args } })
-    run.results.delete(toolCallId)
-  }
-  const { messageId } = run
-  const from = {
-    invocationId,
-    ...(event.author !== undefined && { author: event.author }),
-    ...(branch !== undefined && { branch }),
-  }
-  const kept = createEvent({
-    ...from,
-    content: { role: 'user', parts: requests },
-    longRunningToolIds: paused.map(({ confirmationId }) => confirmationId),
-    customMetadata: writeNotes({ messageId, asked: [], paused }),
-  })
-  await sessionService?.appendEvent({ session, event: kept })
-  run.append(kept)
-  return withoutResponses(event, toolCallIds)
-}
-
-const CONFIRMATION = new ToolConfirmation({ confirmed: false })
-
-/** Returns an event without the responses of some calls and without their requests. */
-function withoutResponses(event: Event, toolCallIds: readonly string[]): Event {
-  const { content, ...rest } = event
-  const parts = content?.parts?.filter(
-    ({ functionResponse }) => !toolCallIds.includes(functionResponse?.id ?? ''),
-  )
-  return {
-    ...rest,
-    actions: { ...event.actions, requestedToolConfirmations: {} },
-    // Gemini rejects content without parts.
-    ...(parts && parts.length > 0 && { content: { ...content, parts } }),
-  }
-}
-
-/**
- * Restores the pause of an approved call of an agent, if a crash kept it from being stored: the approval has ended because the call
- * waits for approvals inside, and the session has the events of the agent. Returns undefined for any other call.
- */
-export async function restorePause(
-  { tool, toolContext }: ToolCall,
-  run: RunState,
-  ledger: Ledger,
-): Promise<PausedNote | undefined> {
-  if (!isAgentTool(tool)) return undefined
-  const { session } = toolContext.invocationContext
-  const toolCallId = toolContext.functionCallId ?? ''
-  const { events } = run.nested?.root.session ?? session
-  const last = events.findLast((event) => readNotes(event).nested?.toolCallId === toolCallId)
-  const { nested } = last ? readNotes(last) : {}
-  const approval = nested && (await ledger.findByCall(chatOf(session), toolCallId))
-  if (approval?.state.name !== 'succeeded' || !isPendingInside(approval.state.output))
-    return undefined
-  const { outcome: _outcome, at: _at, ...decided } = toApprovedNote(approval)
-  run.decided.set(toolCallId, decided)
-  return { toolCallId, confirmationId: '', session: nested?.session ?? '', asked: [] }
-}
-
-function isPendingInside(output: unknown): boolean {
-  return isRecord(output) && output['note'] === PENDING_INSIDE.note
 }

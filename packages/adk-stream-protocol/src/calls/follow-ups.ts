@@ -16,7 +16,7 @@ import { toAskedNote } from './approval-events.ts'
 import type { CallKinds } from './call-kind.ts'
 import { toFollowUpId } from './call-kind.ts'
 import type { RunState } from './run-state.ts'
-import { findRoot, storeNote } from './run-state.ts'
+import { storeNote } from './run-state.ts'
 
 type Response = Record<string, unknown>
 
@@ -150,7 +150,7 @@ export async function storeFollowUpEnding(
     { id, name, response: { ...response } },
     isAnswered ? { ...shown, state: 'approved' } : note,
   )
-  await storeNote(findRoot(run, toolContext), notes)
+  await storeNote(run.rootOf(toolContext.invocationContext), notes)
   run.markEndingPending(id)
   return {
     ...toPendingNote(approval),

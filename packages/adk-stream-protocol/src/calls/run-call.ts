@@ -2,7 +2,7 @@ import type { Context } from '@google/adk'
 import { isLlmAgent } from '@google/adk'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 
-import { toError, guardNested, guardTool } from '../agent/adk-workarounds/guard-tool.ts'
+import { toError, guardTool } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import {
   returnsCaughtError,
@@ -10,6 +10,7 @@ import {
   ApprovalUnavailableError,
 } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import { guardNested } from '../agent/tree/guard-nested.ts'
 
 /** The outcome of a call. A callback may return a result instead of the tool, or for a tool that failed. */
 export type CallOutcome =

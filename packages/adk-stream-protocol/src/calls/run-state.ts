@@ -1,19 +1,11 @@
-import type {
-  BaseAgent,
-  BaseSessionService,
-  Context,
-  Event,
-  InvocationContext,
-  Session,
-} from '@google/adk'
+import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 import { createEvent } from '@google/adk'
 
-import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type {
   DecidedNote,
   EventNotes,
   ModelTimes,
-  NestedQuestion,
+  CallQuestion,
 } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -40,24 +32,18 @@ export interface RootRun {
   readonly author: Pick<Event, 'invocationId' | 'author' | 'branch'>
 }
 
-/** The run of an agent that is used as a tool. */
-export interface NestedRun {
-  readonly agent: BaseAgent
-  /** The names of the agents from the one that called first to this one. */
-  readonly path: readonly string[]
-  /** Whether all calls that lead to this agent can wait. */
-  readonly canWait: boolean
-  readonly root: RootRun
-  /** The call that runs the agent. */
-  readonly toolCallId: string
-  /** The session of the agent. */
-  readonly sessionId: string
+/** A run inside a call, when it was stopped. */
+export interface StoppedRun {
+  /** The call, which needs a response. */
+  readonly call: { readonly id: string; readonly name: string }
+  /** The results of approved calls inside, as notes for the session of the chat. */
+  readonly results: ReadonlyMap<string, EventNotes>
 }
 
 /** What a call of an agent that is used as a tool waits for. */
 export interface Pause {
   readonly session: string
-  readonly asked: NestedQuestion[]
+  readonly asked: CallQuestion[]
 }
 
 /** A call of a live session that runs an agent. ADK does not run the call, and several calls may run at once. */
@@ -118,12 +104,6 @@ export class RunState {
   readonly pausing = new SparseMap<string, Pause>()
   /** The runs of agents used as tools that have not ended or were stopped. */
   readonly inner = new SparseSet<RunState>()
-  /** The agents, by branch and name, whose model is not called before other calls of the turn have a response (AP8). */
-  readonly held = new SparseSet<string>()
-  /** The calls whose answers this run has sent to remote agents. A loop may run the same agent again. */
-  readonly remoteAnswers = new SparseSet<string>()
-  /** Set for the run of an agent that is used as a tool. */
-  readonly nested: NestedRun | undefined
   /** Set for a call of a live session. */
   readonly live: LiveCallRun | undefined
   /** The questions that calls of this run ask while they run. A person is asked one at a time. */
@@ -136,16 +116,57 @@ export class RunState {
   readonly #modelCalls = new SparseMap<string, { startedAt: number; firstAt?: number }>()
   /** The branches whose last model call has produced no event yet. */
   readonly #silentBranches = new SparseSet<string>()
+  /** The agents, by branch and name, that are held. */
+  readonly #held = new SparseSet<string>()
   readonly #endingsPending = new SparseSet<string>()
   #appended: Event[] = []
   #loss: Error | undefined
 
-  constructor(messageId: string, cause: RunCause, nested?: NestedRun, live?: LiveCallRun) {
+  constructor(messageId: string, cause: RunCause, live?: LiveCallRun) {
     this.messageId = messageId
     this.cause = cause
-    this.nested = nested
     this.live = live
     this.questions = live?.questions.queue ?? { last: Promise.resolve() }
+  }
+
+  /** The names of the agents from the one that called first to this one. Undefined for the agent of the chat. */
+  get path(): readonly string[] | undefined {
+    return undefined
+  }
+
+  /** Whether this is the run of the chat's agent, as opposed to one inside a call. */
+  get isOfChat(): boolean {
+    return this.path === undefined
+  }
+
+  /** The run of the chat's agent that this one is part of. */
+  get chatRun(): RunState {
+    return this
+  }
+
+  /** Returns the run of the chat's agent with its session, for a run with this context. */
+  rootOf({ session, sessionService, invocationId, agent, branch }: InvocationContext): RootRun {
+    const author = agent?.name ?? 'model'
+    const from = { invocationId, author, ...(branch !== undefined && { branch }) }
+    return { run: this, session, sessions: sessionService, author: from }
+  }
+
+  /** Returns what to store when this run was stopped inside a call. Undefined for the run of the chat's agent. */
+  describeStopped(): StoppedRun | undefined {
+    return undefined
+  }
+
+  /** Whether the model of an agent is not called before other calls of the turn have a response (AP8). */
+  isHeld(context: InvocationContext, agentName: string): boolean {
+    return this.#held.has(toHeldKey(context, agentName))
+  }
+
+  hold(context: InvocationContext, agentName: string): void {
+    this.#held.add(toHeldKey(context, agentName))
+  }
+
+  unhold(context: InvocationContext, agentName: string): void {
+    this.#held.delete(toHeldKey(context, agentName))
   }
 
   /** This run and all runs inside it. */
@@ -171,13 +192,8 @@ export class RunState {
     return this.#loss
   }
 
-  /**
-   * AP851: ends the run of the chat because the store failed in an agent that is used as a tool. Otherwise its caller would take the
-   * error for the result, although calls inside may have run. Another attempt continues the agent.
-   */
-  markUnstored(error: unknown): void {
-    if (this.nested) this.markLost(toError(error))
-  }
+  /** Called when the outcome of a call could not be stored. The error ends the run of the chat's agent by itself. */
+  markUnstored(_error: unknown): void {}
 
   /** Gives up the calls that have not ended, because the run has failed. */
   abandonCalls(ledger: Pick<Ledger, 'abandon'>): void {
@@ -257,13 +273,18 @@ export class RunState {
   }
 }
 
+function toHeldKey({ branch = '' }: InvocationContext, agentName: string): string {
+  return `${branch} ${agentName}`
+}
+
 /** Finds the run that a callback of ADK belongs to. */
 export class RunRegistry {
   readonly #byChat = new Map<string, RunState>()
   /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
   readonly #byInvocation = new Map<string, RunState>()
   /** Runs of agents that are used as tools, by their sessions. */
-  readonly #nested = new WeakMap<Session, RunState>()
+  /** The runs with a session of their own. */
+  readonly #bySession = new WeakMap<Session, RunState>()
 
   /** Registers a run of a chat. The caller must close it. */
   open(chat: AppChatRef, messageId: string, cause: RunCause): RunState {
@@ -274,22 +295,22 @@ export class RunRegistry {
 
   close(chat: AppChatRef, run: RunState): void {
     if (this.#byChat.get(toChatKey(chat)) === run) this.#byChat.delete(toChatKey(chat))
-    this.closeNested(run)
+    this.release(run)
   }
 
-  /** Registers the run of an agent that is used as a tool. The caller must close it. */
-  openNested(session: Session, run: RunState): void {
-    this.#nested.set(session, run)
+  /** Registers a run with a session of its own. The caller must release it. */
+  openIn(session: Session, run: RunState): void {
+    this.#bySession.set(session, run)
   }
 
-  closeNested(run: RunState): void {
+  release(run: RunState): void {
     for (const [id, bound] of this.#byInvocation) if (bound === run) this.#byInvocation.delete(id)
   }
 
   /** Returns undefined for runs of another program. */
   find({ session, invocationId }: InvocationContext): RunState | undefined {
     const run =
-      this.#nested.get(session) ??
+      this.#bySession.get(session) ??
       this.#byInvocation.get(invocationId) ??
       this.#byChat.get(toChatKey(chatOf(session)))
     if (run) this.#byInvocation.set(invocationId, run)
@@ -300,15 +321,6 @@ export class RunRegistry {
   findByInvocation(invocationId: string): RunState | undefined {
     return this.#byInvocation.get(invocationId)
   }
-}
-
-/** Returns the run of the chat's agent that a call is part of. */
-export function findRoot(run: RunState, { invocationContext }: Context): RootRun {
-  if (run.nested) return run.nested.root
-  const { session, sessionService: sessions, invocationId, agent, branch } = invocationContext
-  const author = agent?.name ?? 'model'
-  const from = { invocationId, author, ...(branch !== undefined && { branch }) }
-  return { run, session, sessions, author: from }
 }
 
 /** Creates an event without content for the session of the chat. */

@@ -1,7 +1,7 @@
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
-import { canWait } from '../agent/adk-workarounds/can-wait.ts'
+import { canWait } from '../agent/tree/can-wait.ts'
 import { AWAITING_APPROVAL, toStoredResponse } from '../agent/call-responses.ts'
 import type { DecidedNote, EventNotes } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'

@@ -202,7 +202,7 @@ async function storeFollowUp(
 /** Creates the run that an agent used as a tool runs in. */
 function createRun(live: LiveSession, call: OpenCall): RunState {
   const { terms, messages } = live
-  return new RunState(messages.messageIdOf(call.id), 'message', undefined, {
+  return new RunState(messages.messageIdOf(call.id), 'message', {
     deadlineMs: terms.deadlineMs,
     canWait: canCallWait(call),
     store: (event) => writeEventInside(live, call.id, event),

@@ -65,11 +65,13 @@ export interface AudioCount {
 /** The state of an approval that clients see. */
 type ApprovalPhase = 'requested' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'unknown'
 
+export const STEP_KINDS = ['sequence', 'loop', 'parallel', 'workflow'] as const
+
 /** The progress of a `SequentialAgent`, `LoopAgent`, `ParallelAgent` or `Workflow`. */
 export interface StepProgress {
   /** The name of the agent or workflow. */
   readonly agent: string
-  readonly kind: 'sequence' | 'loop' | 'parallel' | 'workflow'
+  readonly kind: (typeof STEP_KINDS)[number]
   /** The iteration of a loop, from 1. */
   readonly iteration?: number
   /** The limit of iterations of a loop, if it has one. */

@@ -1,8 +1,10 @@
 import type { BaseTool } from '@google/adk'
 import { BaseTool as Tool, FunctionTool, isAgentTool, isFunctionTool } from '@google/adk'
 
-import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
-import { INPUT_CALL } from '../agent/events/input-calls.ts'
+import type { AgentGraph, FoundTool } from '../agent/tree/agent-graph.ts'
+import { mayCallUnlisted, mergeGraphs, readAgentGraph } from '../agent/tree/agent-graph.ts'
+import type { ApprovalBlocker } from '../agent/tree/can-wait.ts'
+import { reasonOf } from '../agent/tree/can-wait.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import {
   findByName,
@@ -14,8 +16,6 @@ import {
 } from '../approvals/policy.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import { suggestName } from '../shared/suggest-name.ts'
-import type { AgentGraph, FoundTool } from './agent-graph.ts'
-import { readAgentGraph } from './agent-graph.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
 import type { BridgeSettings } from './options.ts'
 
@@ -38,12 +38,7 @@ export function readAgentGraphs({ agents, live }: CheckedSettings): AgentGraph {
     const option = name === UNNAMED_AGENT ? 'agent' : `agents.${name}`
     return readAgentGraph(root, option, live !== undefined)
   })
-  return {
-    tools: graphs.flatMap(({ tools }) => tools),
-    toolsets: graphs.flatMap(({ toolsets }) => toolsets),
-    remotes: graphs.flatMap(({ remotes }) => remotes),
-    isOpaque: graphs.some(({ isOpaque }) => isOpaque),
-  }
+  return mergeGraphs(graphs)
 }
 
 /**
@@ -140,22 +135,16 @@ function once(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** Returns the names and patterns in a policy that match neither a known tool nor a tool of ADK, nor the calls of a remote agent. */
-function listUnknown(policy: ApprovalPolicy, { tools, remotes }: AgentGraph): string[] {
+/** Returns the names and patterns in a policy that match neither a known tool, nor a tool of ADK, nor calls that are known only when they are made. */
+function listUnknown(policy: ApprovalPolicy, graph: AgentGraph): string[] {
   if (typeof policy === 'function') return []
   return Object.keys(policy).filter(
     (name) =>
       !ADK_TOOLS.includes(name) &&
       !isAnyName(name) &&
-      !tools.some((tool) => matchesName(name, tool.name)) &&
-      !isRemoteName(name, remotes),
+      !graph.tools.some((tool) => matchesName(name, tool.name)) &&
+      !mayCallUnlisted(graph, name),
   )
-}
-
-/** Whether a name is that of questions of a remote agent, or for its calls, which are known only when it asks for their approval. */
-function isRemoteName(name: string, remotes: readonly string[]): boolean {
-  if (name === INPUT_CALL) return remotes.length > 0
-  return remotes.some((remote) => name.startsWith(`${remote}.`))
 }
 
 /** Tools that ADK adds to an agent by itself. */
@@ -242,24 +231,4 @@ function describe(
     ? ` Or exempt what needs no approval: \`approvals: { '*': yourFunction, ${exempt}: false }\`.`
     : ''
   return `${what} ${needs} ${reasonOf(obstacle)}${instead}`
-}
-
-/** Returns why a tool cannot wait, as the second half of a sentence. */
-export function reasonOf(obstacle: ApprovalBlocker): string {
-  switch (obstacle.kind) {
-    case 'overridden-run':
-      return `but the class of ${obstacle.agent} overrides ADK's run methods, so it may continue while a call waits. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK and do not override \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`
-    case 'live-steps':
-      return `but in a live session the agent ${obstacle.agent} continues while ${obstacle.step} waits for an approval. Serve ${obstacle.agent} with a bridge without \`live\`, or let an LlmAgent transfer between the steps.`
-    case 'nested-steps':
-      return `but ${obstacle.agent} runs inside an AgentTool, and continues there while ${obstacle.step} waits for an approval. Make ${obstacle.agent} a sub-agent, or put ${obstacle.step} last.`
-    case 'same-name':
-      return `but two agents have the name ${obstacle.agent}, and a step is found by its name when it continues. Give each agent its own name.`
-    case 'workflow':
-      return `but the node ${obstacle.node} of a workflow cannot be resumed after an approval. Give the tool to an LlmAgent that is a node of its own, with a name that no other node has, in the workflow that is the agent of the bridge.`
-    case 'node-sub-agent':
-      return `but ${obstacle.agent} is below the node ${obstacle.node} of a workflow, where only an LlmAgent with a name of its own can be continued, in a node that is not in the mode \`task\`. Make ${obstacle.agent} a node of its own, or an AgentTool of ${obstacle.node}.`
-    case 'node-tool':
-      return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
-  }
 }

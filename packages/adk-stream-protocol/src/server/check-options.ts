@@ -3,7 +3,7 @@ import * as z from 'zod'
 
 import { AgentServicesSchema } from '../agent/agent-services.ts'
 import { MAX_DEADLINE_MS, PolicyTermsSchema, findTermsFault } from '../approvals/policy.ts'
-import { refuseOtherCopy } from './adk-copies.ts'
+import { refuseOtherCopy } from '../agent/tree/adk-copies.ts'
 import { ModuleOptionsSchema } from './bridge-modules.ts'
 import { MAX_TIMER_MS } from './auth/authenticate.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'

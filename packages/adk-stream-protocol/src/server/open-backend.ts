@@ -1,4 +1,5 @@
-import { checkSessions, observeWrites } from '../agent/adk-workarounds/session-services.ts'
+import { observeWrites } from '../agent/adk-workarounds/session-services.ts'
+import { checkSessions } from '../agent/tree/check-sessions.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { CallKinds } from '../calls/call-kind.ts'

@@ -1,7 +1,7 @@
 import type { Event } from '@google/adk'
 
 import { readNotes } from '../agent/events/event-notes.ts'
-import type { PartialReply } from '../agent/history/interrupted-turn.ts'
+import type { PartialReply } from '../agent/tree/interrupted-turn.ts'
 import { readInnerResults } from '../agent/events/event-notes.ts'
 import { ChunkWriter } from '../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../agent/translate/translate-event.ts'

@@ -102,16 +102,17 @@ async function passesRunCallbacks(): Promise<boolean> {
 
 const SHAPES: readonly Shape[] = [
   {
-    workaround: 'agent/adk-workarounds/guard-tool.ts',
-    needs:
-      'AgentTool keeps its agent in `agent`, and LlmAgent takes `beforeToolCallback` when it runs',
+    workaround: 'agent/tree/agent-tool.ts',
+    needs: 'AgentTool keeps its agent in `agent`',
+    holds: () => get(new AgentTool({ agent }), 'agent') === agent,
+  },
+  {
+    workaround: 'agent/tree/guard-nested.ts',
+    needs: 'LlmAgent takes `beforeToolCallback` when it runs',
     holds: () => {
       const own = new LlmAgent({ name: 'own', model: 'gemini-2.5-flash' })
       own.beforeToolCallback = [doNothing]
-      return (
-        get(new AgentTool({ agent }), 'agent') === agent &&
-        own.canonicalBeforeToolCallbacks.includes(doNothing)
-      )
+      return own.canonicalBeforeToolCallbacks.includes(doNothing)
     },
   },
   {
@@ -133,7 +134,7 @@ const SHAPES: readonly Shape[] = [
       ),
   },
   {
-    workaround: 'agent/adk-workarounds/remote-agents.ts',
+    workaround: 'agent/tree/remote-agents.ts',
     needs:
       'RemoteA2AAgent keeps its options in `a2aConfig`, connects in `init`, and runs in `runAsyncImpl`',
     holds: () => {
@@ -143,7 +144,7 @@ const SHAPES: readonly Shape[] = [
     },
   },
   {
-    workaround: 'agent/adk-workarounds/remote-agents.ts',
+    workaround: 'agent/tree/remote-agents.ts',
     needs:
       'RemoteA2AAgent keeps its client in `client`, and stores metadata under keys that start with a2a:',
     holds: () =>
@@ -151,7 +152,7 @@ const SHAPES: readonly Shape[] = [
       readAdk('a2a/a2a_remote_agent_run_processor.js').includes('[`a2a:${'),
   },
   {
-    workaround: 'agent/adk-workarounds/run-methods.ts',
+    workaround: 'agent/tree/run-methods.ts',
     needs: 'agents and nodes run in `runAsync`, `runAsyncImpl`, `runLive`, `run` and `runImpl`',
     holds: () =>
       hasMethods(agent, 'runAsync', 'runAsyncImpl', 'runLive', 'run', 'runImpl') &&
@@ -165,7 +166,7 @@ const SHAPES: readonly Shape[] = [
     holds: () => agent.requestProcessors.includes(CONTENT_REQUEST_PROCESSOR),
   },
   {
-    workaround: 'agent/adk-workarounds/run-nodes.ts',
+    workaround: 'agent/tree/run-nodes.ts',
     needs: 'the channel of a workflow has `push`, `close`, `fail` and `isClosed`',
     holds: () => {
       const source = readAdk('utils/async_queue.js')
@@ -175,7 +176,7 @@ const SHAPES: readonly Shape[] = [
     },
   },
   {
-    workaround: 'agent/adk-workarounds/workflow-nodes.ts',
+    workaround: 'agent/tree/workflow-nodes.ts',
     needs:
       'ParallelWorker keeps its node in `inner`, ToolNode its tool in `tool`, and Workflow its nodes and edges in `graph`, from __START__',
     holds: () => {
@@ -189,7 +190,7 @@ const SHAPES: readonly Shape[] = [
     },
   },
   {
-    workaround: 'agent/adk-workarounds/workflow-run.ts',
+    workaround: 'agent/tree/workflow-run.ts',
     needs: 'ADK recognises the end of a stopped workflow by the name InvocationAbortedError',
     holds: () => readAdk('workflow/errors.js').includes('InvocationAbortedError'),
   },
@@ -235,7 +236,7 @@ const SHAPES: readonly Shape[] = [
       get(Object(get(toolset, 'mcpSessionManager')) as object, 'connectionParams') === connection,
   },
   {
-    workaround: 'server/agent-graph.ts',
+    workaround: 'agent/tree/agent-graph.ts',
     needs: 'NodeTool keeps its node in `node`, and AgentTool its agent in `agent`',
     holds: () =>
       get(new NodeTool(node), 'node') === node && get(new AgentTool({ agent }), 'agent') === agent,
@@ -264,11 +265,6 @@ const SHAPES: readonly Shape[] = [
     holds: () => get(mcpTool(), 'mcpTool') === LISTED && get(mcpTool(), 'originalName') === 'read',
   },
   {
-    workaround: 'calls/nested-agent.ts',
-    needs: 'AgentTool keeps its agent in `agent`',
-    holds: () => get(new AgentTool({ agent }), 'agent') === agent,
-  },
-  {
     workaround: 'gemini-live/reconnecting-model.ts',
     needs: 'Gemini connects with its `liveApiClient`',
     holds: () =>
@@ -289,7 +285,7 @@ const SHAPES: readonly Shape[] = [
     holds: () => Object.getOwnPropertySymbols(createEvent()).length > 0,
   },
   {
-    workaround: 'server/adk-copies.ts',
+    workaround: 'agent/tree/adk-copies.ts',
     needs: 'ADK marks agents, nodes, tools and toolsets with its symbols',
     holds: () => {
       const marks = [

@@ -3,7 +3,7 @@ import { createConnection, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
-import { findUnstored } from '../../src/agent/history/interrupted-turn.ts'
+import { findUnstored } from '../../src/agent/tree/interrupted-turn.ts'
 import type { Turn } from '../../src/turns/turn.ts'
 import { defer } from '../support/agents.ts'
 import type { TestDatabase } from '../support/postgres.ts'

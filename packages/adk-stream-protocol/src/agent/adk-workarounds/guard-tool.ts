@@ -1,18 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { inspect } from 'node:util'
 
-import type { BaseAgent, BaseTool, Context, SingleBeforeToolCallback } from '@google/adk'
-import { isAgentTool, isBaseAgent, isLlmAgent } from '@google/adk'
+import type { BaseTool, Context } from '@google/adk'
 
 import { returnsCaughtError } from '../call-responses.ts'
 import type { ToolCall } from '../tool-call.ts'
 
 /** Returns the error that the model may read instead of the one that a tool threw. */
-type ReplaceError = (call: ToolCall, error: Error) => Error
+export type ReplaceError = (call: ToolCall, error: Error) => Error
 
-const guarded = new WeakSet<BaseTool | BaseAgent>()
+const guarded = new WeakSet<BaseTool>()
 
-/** How to replace errors inside an agent that is used as a tool, by the context of its call. */
+/** How to replace the errors of tools that run inside a call, by the context of the call. */
 const replacements = new WeakMap<Context, ReplaceError>()
 
 /** `args`: the arguments that the tool runs with, as an approver may have edited them. */
@@ -39,8 +38,8 @@ async function runWrapped(
   return around.reduceRight<typeof run>((inner, wrap) => () => wrap(inner, toolArgs), run)()
 }
 
-/** Set while an agent runs that is used as a tool. */
-const nested = new AsyncLocalStorage<ReplaceError>()
+/** Set while a call runs whose inner errors are replaced. */
+const replacing = new AsyncLocalStorage<ReplaceError>()
 
 /**
  * Makes a tool throw `Error` objects only. If a tool throws anything else, ADK 2.0.0 calls no error callback: the
@@ -53,11 +52,11 @@ export function guardTool(tool: BaseTool): void {
   const run = tool.runAsync.bind(tool)
   const value: BaseTool['runAsync'] = async (request) => {
     const { args: toolArgs, toolContext } = request
-    const replace = nested.getStore()
+    const replace = replacing.getStore()
     const inside = replacements.get(toolContext)
     try {
       const runTool = (): Promise<unknown> =>
-        inside ? nested.run(inside, () => run(request)) : run(request)
+        inside ? replacing.run(inside, () => run(request)) : run(request)
       const result = await runWrapped({ toolContext, toolArgs }, runTool)
       if (!replace || !returnsCaughtError(tool, result)) return result
       throw new Error(JSON.stringify(result))
@@ -69,40 +68,9 @@ export function guardTool(tool: BaseTool): void {
   Reflect.defineProperty(tool, 'runAsync', { value, configurable: true, writable: true })
 }
 
-/**
- * Replaces the errors of tools inside an agent that is used as a tool. ADK runs such an agent with a separate runner
- * without plugins, and would pass the error message to its model. Only a callback of the agent can intercept that
- * run.
- */
-export function guardNested({ tool, toolContext }: ToolCall, replace: ReplaceError): void {
-  if (!guardAgentOf(tool)) return
+/** Replaces the errors of the tools that run inside a call, as far as they are guarded. */
+export function replaceErrorsInside(toolContext: Context, replace: ReplaceError): void {
   replacements.set(toolContext, replace)
-}
-
-/** Guards the agent of an `AgentTool`. Returns false for any other tool. */
-function guardAgentOf(tool: BaseTool): boolean {
-  // ADK declares the agent private.
-  const agent: unknown = isAgentTool(tool) && Reflect.get(tool, 'agent')
-  if (!isBaseAgent(agent)) return false
-  guardAgent(agent)
-  return true
-}
-
-function guardAgent(agent: BaseAgent): void {
-  if (guarded.has(agent)) return
-  guarded.add(agent)
-  if (isLlmAgent(agent)) {
-    const callbacks = agent.canonicalBeforeToolCallbacks
-    agent.beforeToolCallback = [guardNestedTool, ...callbacks]
-  }
-  for (const subAgent of agent.subAgents) guardAgent(subAgent)
-}
-
-// The tools of a toolset are known only when they are called.
-const guardNestedTool: SingleBeforeToolCallback = ({ tool }) => {
-  guardTool(tool)
-  guardAgentOf(tool)
-  return undefined
 }
 
 /** Returns a thrown value as an `Error`. JavaScript can throw any value. */

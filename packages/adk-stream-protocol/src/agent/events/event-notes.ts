@@ -3,6 +3,7 @@ import { z } from 'zod'
 
 import { isRecord } from '../../protocol/guards.ts'
 import type { AudioCount } from '../../protocol/message.ts'
+import { STEP_KINDS } from '../../protocol/message.ts'
 import { QUESTION_KINDS } from '../../protocol/question-terms.ts'
 import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
 import { isSignInTerms } from '../../protocol/sign-in-terms.ts'
@@ -53,15 +54,15 @@ const DecidedNote = z.object({
 })
 export type DecidedNote = z.infer<typeof DecidedNote>
 
-/** An approval request inside an agent that is used as a tool, with the call that it is about. */
-const NestedQuestion = AskedNote.extend({
+/** A request for an approval or an answer, with the call that it is about. */
+const CallQuestion = AskedNote.extend({
   toolName: z.string(),
   args: z.record(z.string(), z.unknown()),
 })
-export type NestedQuestion = z.infer<typeof NestedQuestion>
+export type CallQuestion = z.infer<typeof CallQuestion>
 
 /** A question that a call asks while it runs, with that call. */
-const DuringCallNote = NestedQuestion.extend({ madeBy: z.string() })
+const DuringCallNote = CallQuestion.extend({ madeBy: z.string() })
 
 /** A call of an agent that is used as a tool and waits for approvals inside. */
 const PausedNote = z.object({
@@ -71,7 +72,7 @@ const PausedNote = z.object({
   /** The session of the agent. */
   session: z.string(),
   /** All approvals that are pending inside, at any depth. */
-  asked: z.array(NestedQuestion),
+  asked: z.array(CallQuestion),
   /** The approval of the call itself, if it needed one. */
   decided: DecidedNote.exactOptional(),
 })
@@ -129,7 +130,7 @@ const ProgressNote = z.object({
   /** The id of the run. It stays the same when the run continues after a pause. */
   id: z.string(),
   agent: z.string(),
-  kind: z.enum(['sequence', 'loop', 'parallel', 'workflow']),
+  kind: z.enum(STEP_KINDS),
   iteration: z.number().exactOptional(),
   maxIterations: z.number().exactOptional(),
   steps: z.array(z.object({ name: z.string(), state: z.enum(['pending', 'running', 'done']) })),
@@ -261,6 +262,11 @@ export function isUserMessage({ customMetadata }: Event, id: string): boolean {
 /** Returns the event that an event of the chat carries: of an agent that is used as a tool, or the end of a question. */
 export function findInner(event: Event): Event | undefined {
   return readNotes(event).nested?.event
+}
+
+/** Returns the notes of an event of the chat that carries another one. `session` identifies the agent or the question. */
+export function carryInner(session: string, event: Event): EventNotes {
+  return { nested: { session, event } }
 }
 
 /** Returns the calls inside other calls that have a result in an event. */

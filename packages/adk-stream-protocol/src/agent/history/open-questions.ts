@@ -5,20 +5,20 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { readOriginalCall } from '../tool-call.ts'
-import type { NestedQuestion, PausedNote } from '../events/event-notes.ts'
+import type { CallQuestion, PausedNote } from '../events/event-notes.ts'
 import { readNotes } from '../events/event-notes.ts'
 
 /** What an agent waits for. */
 interface OpenQuestions {
   /** The approvals of its own calls, by call id. */
-  readonly asked: ReadonlyMap<string, NestedQuestion>
+  readonly asked: ReadonlyMap<string, CallQuestion>
   /** Its calls of other agents that wait for approvals inside, by call id. */
   readonly paused: ReadonlyMap<string, PausedNote>
 }
 
 /** Returns what the agent of a session waits for: approvals that were requested and whose calls have no result. */
 export function readOpenQuestions(events: readonly Event[]): OpenQuestions {
-  const asked = new Map<string, NestedQuestion>()
+  const asked = new Map<string, CallQuestion>()
   const paused = new Map<string, PausedNote>()
   for (const event of events) {
     const notes = readNotes(event)
@@ -45,12 +45,12 @@ export function findPausedNote({ toolContext }: ToolCall): PausedNote | undefine
 }
 
 /** Returns all approvals that an agent waits for, at any depth. */
-export function listQuestions({ asked, paused }: OpenQuestions): NestedQuestion[] {
+export function listQuestions({ asked, paused }: OpenQuestions): CallQuestion[] {
   return [...asked.values(), ...[...paused.values()].flatMap((note) => note.asked)]
 }
 
 /** Returns the approval that ADK's confirmation request is about. */
-function readQuestion({ id, name, args }: FunctionCall, event: Event): NestedQuestion | undefined {
+function readQuestion({ id, name, args }: FunctionCall, event: Event): CallQuestion | undefined {
   if (name !== CONFIRMATION_TOOL) return undefined
   const note = readNotes(event).asked?.find(({ approvalId }) => approvalId === id)
   const call = readOriginalCall(args)

@@ -1,7 +1,7 @@
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { createOffer } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
-import type { DecidedNote, NestedQuestion, PausedNote, StepNote } from '../events/event-notes.ts'
+import type { DecidedNote, CallQuestion, PausedNote, StepNote } from '../events/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
 import {
   beginTranslation,
@@ -141,19 +141,19 @@ export class ChunkWriter {
   }
 
   /** Writes a question inside another call. */
-  ask(question: NestedQuestion, madeBy: string): void {
+  ask(question: CallQuestion, madeBy: string): void {
     this.#ask(question, madeBy, 'asked')
   }
 
   /** Writes a question that another call asks while it runs. */
-  askDuringCall(question: NestedQuestion, madeBy: string): void {
+  askDuringCall(question: CallQuestion, madeBy: string): void {
     // AP503: stock clients send an answer when all calls of the last step have a result. The call that asks has none.
     this.closeStep()
     this.#ask(question, madeBy, 'running')
   }
 
   #ask(
-    { toolName, args, ...asked }: NestedQuestion,
+    { toolName, args, ...asked }: CallQuestion,
     madeBy: string,
     state: 'asked' | 'running',
   ): void {

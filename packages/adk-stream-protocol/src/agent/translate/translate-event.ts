@@ -8,12 +8,12 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { MessageMetadata, StepProgress, TurnError } from '../../protocol/message.ts'
 import { STOPPED } from '../call-responses.ts'
 import type { EventNotes, ProgressNote } from '../events/event-notes.ts'
-import { readNotes } from '../events/event-notes.ts'
+import { findInner, readNotes } from '../events/event-notes.ts'
 import { ChunkWriter } from './chunk-writer.ts'
 import { countUsage, totalUsage } from './count-usage.ts'
 import { describeModelError, isReplyEnd, readReplyEnd } from './model-outcome.ts'
 import {
-  translateNested,
+  translateInner,
   translateParts,
   translateCitations,
   translateGrounding,
@@ -43,7 +43,8 @@ export function translateEvent(
   const notes = readNotes(event)
   for (const { madeBy, ...question } of notes.askedDuringCalls ?? [])
     writer.askDuringCall(question, madeBy)
-  if (notes.nested) translateNested(writer, notes.nested.event)
+  const inner = findInner(event)
+  if (inner) translateInner(writer, inner)
   translateParts(writer, event)
   translateHandover(writer, notes)
   translateSteps(writer, notes)

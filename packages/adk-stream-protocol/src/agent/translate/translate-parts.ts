@@ -182,7 +182,7 @@ function isQuestion({ state }: ChunkWriter, id: string): boolean {
  * Writes the results of approved calls inside an agent that is used as a tool, and which of them wait again. Nothing else of the agent
  * is shown.
  */
-export function translateNested(writer: ChunkWriter, event: Event): void {
+export function translateInner(writer: ChunkWriter, event: Event): void {
   const notes = readNotes(event)
   // The call of the agent writes the questions.
   for (const note of notes.paused ?? [])

@@ -3,14 +3,14 @@ import { LLMRegistry, MCPToolset, isBaseLlm, isLlmAgent } from '@google/adk'
 
 import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { isRecord } from '../../protocol/guards.ts'
-import type { AgentGraph, FoundTool, FoundToolset } from '../../server/agent-graph.ts'
-import { listAgents } from '../../server/chats/find-tool.ts'
+import type { AgentGraph, FoundTool, FoundToolset } from '../../agent/tree/agent-graph.ts'
+import { reasonOf } from '../../agent/tree/can-wait.ts'
+import { listAgents } from '../../agent/tree/list-agents.ts'
 import {
   checkAgents,
   explainApproval,
   findProblems,
   readAgentGraphs,
-  reasonOf,
   type ApprovalNeed,
 } from '../../server/check-agent.ts'
 import type { BridgeSettings } from '../../server/options.ts'

@@ -19,7 +19,7 @@ import { resolveQuestionTerms, readToolClaims } from '../../calls/call-terms.ts'
 import type { ElicitationRequest } from './elicitation-request.ts'
 import { ELICITATION_CALL, readElicitation } from './elicitation-request.ts'
 import type { RootRun, RunState } from '../../calls/run-state.ts'
-import { createNote, findRoot } from '../../calls/run-state.ts'
+import { createNote } from '../../calls/run-state.ts'
 
 /** The questions of MCP servers. `isEnabled`: the option `elicitation`. */
 export function createElicitationKind(isEnabled: boolean): CallKind {
@@ -74,7 +74,7 @@ function allowElicitation(
 ): void {
   const { tool, toolContext } = call
   const mcpTool = readMcpTool(tool)
-  const root = findRoot(run, toolContext)
+  const root = run.rootOf(toolContext.invocationContext)
   const canShow = root.sessions !== undefined || root.run.live !== undefined
   if (!mcpTool || toolContext.functionCallId === undefined || !canShow) return
   const asking = { host, call, run, root, count: 0 }
@@ -158,7 +158,7 @@ async function requestAnswer(
       message,
       ...(request.mode === 'url' && { url: request.url, host: request.host }),
     },
-    terms: { ...terms, ...(run.nested && { path: run.nested.path }) },
+    terms: { ...terms, ...(run.path && { path: run.path }) },
     deadlineMs,
     // The call that asks runs in this process.
     live: true,

@@ -1,11 +1,11 @@
 import type { BaseTool, MCPConnectionParams } from '@google/adk'
-import { isAgentTool, isBaseAgent, isLlmAgent, isWorkflow, MCPToolset } from '@google/adk'
+import { MCPToolset } from '@google/adk'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/sdk/types.js'
 
 import { isRecord } from '../../protocol/guards.ts'
-import { listNodeAgents } from '../../agent/adk-workarounds/workflow-nodes.ts'
+import { listTools } from '../../agent/tree/list-agents.ts'
 
 /** Asks a person what an MCP server wants to know. The signal aborts when the server no longer waits, or the call has ended. */
 type Elicit = (
@@ -222,9 +222,9 @@ export function shareToolsets(
   roots: Iterable<unknown>,
   { elicits }: { readonly elicits: boolean },
 ): () => Promise<void> {
-  const shared = [...new Set(Array.from(roots).flatMap((root) => findToolsets(root)))].filter(
-    (toolset) => !Object.hasOwn(toolset, 'close'),
-  )
+  const shared = [...new Set([...roots].flatMap(listTools))]
+    .filter((tool) => tool instanceof MCPToolset)
+    .filter((toolset) => !Object.hasOwn(toolset, 'close'))
   for (const toolset of shared)
     Reflect.defineProperty(toolset, 'close', { value: leaveOpen, configurable: true })
   const closeSessions = shared.map((toolset) => listOverOneSession(toolset, elicits))
@@ -233,21 +233,6 @@ export function shareToolsets(
     await Promise.all(closeSessions.map((close) => close()))
     await Promise.all(shared.map((toolset) => toolset.close()))
   }
-}
-
-function findToolsets(agent: unknown, visited = new Set<unknown>()): MCPToolset[] {
-  if (isWorkflow(agent)) return listNodeAgents(agent).flatMap((node) => findToolsets(node, visited))
-  if (!isBaseAgent(agent) || visited.has(agent)) return []
-  visited.add(agent)
-  const tools = isLlmAgent(agent) ? agent.tools : []
-  return [
-    ...tools.flatMap((tool) => (tool instanceof MCPToolset ? [tool] : [])),
-    // ADK declares the agent private. Its runner closes its toolsets too.
-    ...tools
-      .filter(isAgentTool)
-      .flatMap((tool) => findToolsets(Reflect.get(tool, 'agent'), visited)),
-    ...agent.subAgents.flatMap((subAgent) => findToolsets(subAgent, visited)),
-  ]
 }
 
 function leaveOpen(): Promise<void> {

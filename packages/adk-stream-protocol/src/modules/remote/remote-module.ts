@@ -1,9 +1,9 @@
 import { RemoteA2AAgent } from '@google/adk'
 
-import { findWaitingTasks, REMOTE_CALL } from '../../calls/remote-questions.ts'
-import { cancelTasks } from '../../calls/remote-runs.ts'
+import { findWaitingTasks, REMOTE_CALL } from '../../calls/agents/remote-questions.ts'
+import { cancelTasks } from '../../calls/agents/remote-runs.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import { listAgents } from '../../server/chats/find-tool.ts'
+import { listAgents } from '../../agent/tree/list-agents.ts'
 import type { OpenModule } from '../module.ts'
 
 /** The tasks of remote A2A agents. Those that wait for a question that was cancelled are cancelled too. */

@@ -14,7 +14,7 @@ import {
   findUnstored,
   respondToDanglingCalls,
   storePartialReply,
-} from '../../agent/history/interrupted-turn.ts'
+} from '../../agent/tree/interrupted-turn.ts'
 import { positionOf } from '../../agent/history/position.ts'
 import type { Conversation, ReadConversationOptions } from '../../agent/history/replay-turn.ts'
 import type { StoredTurn } from '../../agent/history/stored-turns.ts'

@@ -18,14 +18,11 @@ import {
   skipTokenCallbacks,
   keepPluginErrors,
 } from '../../../agent/adk-workarounds/plugin-callbacks.ts'
-import { runRemoteAgentsWith } from '../../../agent/adk-workarounds/remote-agents.ts'
-import { controlNodes } from '../../../agent/adk-workarounds/run-nodes.ts'
-import { controlSteps } from '../../../agent/adk-workarounds/run-steps.ts'
 import type { EventNotes } from '../../../agent/events/event-notes.ts'
 import { writeNotes } from '../../../agent/events/event-notes.ts'
 import type { NotedContent } from '../../../agent/events/input-calls.ts'
 import { toInputResponse } from '../../../agent/events/input-calls.ts'
-import { respondToDanglingCalls } from '../../../agent/history/interrupted-turn.ts'
+import { respondToDanglingCalls } from '../../../agent/tree/interrupted-turn.ts'
 import type { ToolCall } from '../../../agent/tool-call.ts'
 import { findCall } from '../../../agent/tool-call.ts'
 import { toUserContent } from '../../../agent/user-message.ts'
@@ -162,7 +159,7 @@ export class AgentHost {
     this.#agents = new Map(
       Array.from(agents, ([name, { agent, gate }]) => {
         const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
-        installWorkarounds(runner, { agent, gate, plugins })
+        installWorkarounds(runner, { gate, plugins })
         return [name, { runner, gate }]
       }),
     )
@@ -359,16 +356,13 @@ const RUN_CONFIG: RunConfig = {
 
 /** Installs the workarounds for ADK on the runner of an agent. */
 function installWorkarounds(
-  { agent: root, pluginManager }: Runner,
-  { agent, gate, plugins }: HostedAgent & { readonly plugins: readonly BasePlugin[] },
+  runner: Runner,
+  { gate, plugins }: { readonly gate: ApprovalPlugin; readonly plugins: readonly BasePlugin[] },
 ): void {
-  const findMessageId = gate.messageIdOf.bind(gate)
-  const isHeld = gate.isHeld.bind(gate)
+  const { pluginManager } = runner
   keepPluginErrors(pluginManager)
   completeRecoveries(pluginManager)
   skipTokenCallbacks(pluginManager, plugins, (event) => gate.noteToken(event))
   repairModelCalls(pluginManager)
-  controlSteps(agent, pluginManager, findMessageId)
-  runRemoteAgentsWith(pluginManager, gate.runRemote)
-  controlNodes(root, pluginManager, { findMessageId, isHeld })
+  gate.agents.control(runner)
 }

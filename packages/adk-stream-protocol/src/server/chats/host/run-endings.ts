@@ -5,14 +5,14 @@ import { createEvent, createEventActions } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
-import { STOPPED, toEndingNotes } from '../../../agent/call-responses.ts'
+import { STOPPED } from '../../../agent/call-responses.ts'
 import { isUserMessage, writeNotes } from '../../../agent/events/event-notes.ts'
 import {
   type PartialReply,
   canBeContinued,
   respondToDanglingCalls,
   storePartialReply,
-} from '../../../agent/history/interrupted-turn.ts'
+} from '../../../agent/tree/interrupted-turn.ts'
 import { createFailureEvent } from '../../../agent/translate/model-outcome.ts'
 import { type StoredTurn, findTurn, splitTurns } from '../../../agent/history/stored-turns.ts'
 import { chatOf } from '../../../agent/tool-call.ts'
@@ -395,7 +395,7 @@ async function storeLateResults(
   for (const inner of run.inner) {
     if (!hasEnded && !hasOutcomes(inner)) continue
     run.inner.delete(inner)
-    await endNested(sessions, chat, { run, stopped: inner })
+    await endStopped(sessions, chat, { run, stopped: inner })
   }
 }
 
@@ -408,24 +408,19 @@ function hasOutcomes({ all }: RunState): boolean {
   return notes.length > 0 && !isRunning
 }
 
-/** AP405: ends a stopped call of an agent that is used as a tool. Keeps the results of approved calls inside. */
-async function endNested(
+/** AP405: ends a call whose agent was stopped. Keeps the results of approved calls inside. */
+async function endStopped(
   sessions: ChatSessions,
   chat: AppChatRef,
   { run, stopped }: { readonly run: RunState; readonly stopped: RunState },
 ): Promise<void> {
-  for (const { nested, results, decided, endingsStored } of stopped.all) {
-    for (const [id, { name, response }] of results) {
-      const note = decided.get(id)
-      if (!nested || !note) continue
-      const notes = toEndingNotes(nested.sessionId, { id, name, response }, note)
-      await sessions.append(chat, run.messageId, { notes })
-      endingsStored.add(id)
-    }
-    for (const id of endingsStored) run.endingsStored.add(id)
+  const { call, results } = stopped.describeStopped() ?? {}
+  for (const [id, notes] of results ?? []) {
+    await sessions.append(chat, run.messageId, { notes })
+    run.endingsStored.add(id)
   }
-  const { toolCallId: id = '', agent } = stopped.nested ?? {}
-  const functionResponse = { id, name: agent?.name ?? '', response: STOPPED }
-  const content = { role: 'user', parts: [{ functionResponse }] }
-  await sessions.append(chat, run.messageId, { content, notes: {} })
+  for (const { endingsStored } of stopped.all)
+    for (const id of endingsStored) run.endingsStored.add(id)
+  const parts = [{ functionResponse: { ...call, response: STOPPED } }]
+  await sessions.append(chat, run.messageId, { content: { role: 'user', parts }, notes: {} })
 }

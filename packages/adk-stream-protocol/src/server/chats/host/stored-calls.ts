@@ -1,4 +1,4 @@
-import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
+import { findContinuation } from '../../../agent/tree/interrupted-turn.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval } from '../../../approvals/approval.ts'

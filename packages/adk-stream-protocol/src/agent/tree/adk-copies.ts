@@ -7,7 +7,7 @@ import {
   BaseToolset,
 } from '@google/adk'
 
-import { isObject } from '../protocol/guards.ts'
+import { isObject } from '../../protocol/guards.ts'
 
 /** The base classes of what an application passes, with the symbols by which ADK recognises their instances. */
 const BASES = [

@@ -8,7 +8,7 @@ import type {
   RunRemote,
   RemotePause,
   RemoteTask,
-} from '../agent/adk-workarounds/remote-agents.ts'
+} from '../../agent/tree/remote-agents.ts'
 import {
   cancelRemoteTask,
   getRemoteTask,
@@ -17,23 +17,23 @@ import {
   readPause,
   readTask,
   readTaskStatus,
-} from '../agent/adk-workarounds/remote-agents.ts'
-import { toError } from '../agent/adk-workarounds/guard-tool.ts'
-import { toResponse, describeEnding } from '../agent/call-responses.ts'
-import { hasFinalResponse } from '../agent/events/event-calls.ts'
-
-import { readNotes } from '../agent/events/event-notes.ts'
-import { readCallName } from '../agent/events/input-calls.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import { chatOf } from '../agent/tool-call.ts'
-import type { Approval } from '../approvals/approval.ts'
-import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import { parseOriginalCall } from './approval-events.ts'
+} from '../../agent/tree/remote-agents.ts'
+import { toError } from '../../agent/adk-workarounds/guard-tool.ts'
+import { toResponse, describeEnding } from '../../agent/call-responses.ts'
+import { hasFinalResponse } from '../../agent/events/event-calls.ts'
+import { readNotes } from '../../agent/events/event-notes.ts'
+import { readCallName } from '../../agent/events/input-calls.ts'
+import type { ToolCall } from '../../agent/tool-call.ts'
+import { chatOf } from '../../agent/tool-call.ts'
+import type { Approval } from '../../approvals/approval.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
+import { parseOriginalCall } from '../approval-events.ts'
 import type { RemoteHost, RemoteRun } from './remote-pauses.ts'
 import { createReply, forwardEvents, pickAuthor, RemoteTool, toToolCall } from './remote-pauses.ts'
 import type { RemoteCall, WaitingTask } from './remote-questions.ts'
 import { toQuestions } from './remote-questions.ts'
-import type { CallOutcome } from './run-call.ts'
+import type { CallOutcome } from '../run-call.ts'
+import type { RunState } from '../run-state.ts'
 
 /**
  * Returns a function that runs remote A2A agents: it asks the person what they ask, and sends the answers to the tasks that wait.
@@ -66,6 +66,9 @@ export async function cancelTasks(
   }
 }
 
+/** The calls whose answers a run has sent. A loop may run the same agent again. */
+const answers = new WeakMap<RunState, Set<string>>()
+
 /** A pause of a remote agent as the session has it. */
 interface StoredPause extends RemoteTask {
   readonly calls: readonly RemoteCall[]
@@ -74,6 +77,7 @@ interface StoredPause extends RemoteTask {
 /** Returns the pause that the responses of a run are for. Returns undefined if this run has continued it, or if there is none. */
 function findAnswered({ agent, context, run }: RemoteRun): StoredPause | undefined {
   const { events } = context.session
+  const sent = answers.get(run) ?? new Set<string>()
   const first = events.find(({ invocationId }) => invocationId === context.invocationId)
   const responded = new Set(
     (first ? getFunctionResponses(first) : []).flatMap(({ id = '' }) => [
@@ -85,7 +89,7 @@ function findAnswered({ agent, context, run }: RemoteRun): StoredPause | undefin
     (candidate) =>
       candidate.author === agent.name &&
       readNotes(candidate).remote?.some(
-        ({ toolCallId }) => responded.has(toolCallId) && !run.remoteAnswers.has(toolCallId),
+        ({ toolCallId }) => responded.has(toolCallId) && !sent.has(toolCallId),
       ),
   )
   const task = event && readTask(event)
@@ -95,7 +99,8 @@ function findAnswered({ agent, context, run }: RemoteRun): StoredPause | undefin
     const note = notes.find(({ toolCallId }) => toolCallId === id)
     return note ? { ...note, toolName: readCallName(name), args } : []
   })
-  for (const { toolCallId } of notes) run.remoteAnswers.add(toolCallId)
+  for (const { toolCallId } of notes) sent.add(toolCallId)
+  answers.set(run, sent)
   return { ...task, calls }
 }
 
@@ -179,7 +184,7 @@ async function claimDecided(
     else if (!events.some((event) => hasFinalResponse(event, call.toolCallId))) {
       if (before === 'succeeded' || before === 'denied') found.mayBeSent = true
       const resumed = toToolCall(context, call)
-      const response = await host.runner.runForAdk(resumed, run)
+      const response = await host.claim(resumed, run)
       if (response) found.settled.push(toFunctionResponse(resumed, response))
       else found.claimed.push(resumed)
       if (response?.['sent'] === true && resumed.tool instanceof RemoteTool) found.isSent = true

@@ -23,7 +23,7 @@ import {
 import { toStorable } from '../../approvals/digest.ts'
 import type { EventNotes, NodeNote, ProgressNote } from '../events/event-notes.ts'
 import { writeNotes } from '../events/event-notes.ts'
-import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
+import { findFinishedTask, findNodeCalls, findProgress } from './find-steps.ts'
 import {
   findLastAgent,
   findUnnotedRuns,
@@ -34,11 +34,11 @@ import {
   toResumeEvents,
   toSteps,
   withEnds,
-} from '../history/node-runs.ts'
+} from './node-runs.ts'
 import { findTurn } from '../history/stored-turns.ts'
 import type { ToolCall } from '../tool-call.ts'
-import { arrangeRequests } from './arrange-calls.ts'
-import { intercept } from './session-services.ts'
+import { arrangeRequests } from '../adk-workarounds/arrange-calls.ts'
+import { intercept } from '../adk-workarounds/session-services.ts'
 import {
   viewEntryRuns,
   viewRuns,

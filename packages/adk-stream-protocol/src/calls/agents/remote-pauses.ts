@@ -12,32 +12,28 @@ import {
 } from '@google/adk'
 import type { FunctionResponse } from '@google/genai'
 
-import type { RemoteEvents, RemotePause } from '../agent/adk-workarounds/remote-agents.ts'
-import {
-  confineRemoteEvent,
-  readPause,
-  toRemoteCall,
-} from '../agent/adk-workarounds/remote-agents.ts'
-import { PENDING } from '../agent/call-responses.ts'
-import type { RemoteCallNote } from '../agent/events/event-notes.ts'
-import { writeNotes } from '../agent/events/event-notes.ts'
-import { INPUT_CALL } from '../agent/events/input-calls.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import type { Ledger } from '../approvals/ledger.ts'
-import type { ResolvedTerms } from '../approvals/policy.ts'
-import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import type { CallRunner } from './call-runner.ts'
-import type { TermsOptions } from './call-kind.ts'
-import { checkCall, resolveQuestionTerms } from './call-terms.ts'
+import type { RemoteEvents, RemotePause } from '../../agent/tree/remote-agents.ts'
+import { confineRemoteEvent, readPause, toRemoteCall } from '../../agent/tree/remote-agents.ts'
+import { PENDING } from '../../agent/call-responses.ts'
+import type { RemoteCallNote } from '../../agent/events/event-notes.ts'
+import { writeNotes } from '../../agent/events/event-notes.ts'
+import { INPUT_CALL } from '../../agent/events/input-calls.ts'
+import type { ToolCall } from '../../agent/tool-call.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import type { ResolvedTerms } from '../../approvals/policy.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
+import type { TermsOptions } from '../call-kind.ts'
+import { checkCall, resolveQuestionTerms } from '../call-terms.ts'
 import type { RemoteCall, RemoteQuestion } from './remote-questions.ts'
 import { isShownInQuestion, toQuestions, REMOTE_CALL } from './remote-questions.ts'
-import type { CallOutcome } from './run-call.ts'
-import type { RunState } from './run-state.ts'
+import type { CallOutcome } from '../run-call.ts'
+import type { RunState } from '../run-state.ts'
 
 /** What the runs of remote agents need from the bridge. */
 export interface RemoteHost {
   readonly ledger: Ledger
-  readonly runner: CallRunner
+  /** Claims a decided call. Returns its response if it does not run here. */
+  readonly claim: (call: ToolCall, run: RunState) => Promise<Record<string, unknown> | undefined>
   /** Returns the run of the bridge that a remote agent is part of. */
   readonly runOf: (context: InvocationContext) => RunState | undefined
   readonly canWait: (call: ToolCall, run: RunState) => boolean

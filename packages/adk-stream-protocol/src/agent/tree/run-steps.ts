@@ -13,9 +13,9 @@ import {
 
 import type { ProgressNote, StepNote } from '../events/event-notes.ts'
 import { readNotes, writeNotes } from '../events/event-notes.ts'
-import type { ResumePoint } from '../history/find-steps.ts'
+import type { ResumePoint } from './find-steps.ts'
 import { replaceRunMethod, runsAsAdk } from './run-methods.ts'
-import { findProgress, findResumePoints, isStepWaiting } from '../history/find-steps.ts'
+import { findProgress, findResumePoints, isStepWaiting } from './find-steps.ts'
 
 /**
  * Makes a `SequentialAgent`, `LoopAgent` or `ParallelAgent` wait for the calls of its steps. ADK 2.0.0 starts the next step or

@@ -16,27 +16,27 @@ import {
   State,
   createEvent,
   createSession,
-  isAgentTool,
-  isBaseAgent,
   isFinalResponse,
   isLlmAgent,
 } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { toError, wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
-import { describeEnding, PENDING_INSIDE, toEndingEvent } from '../agent/call-responses.ts'
-import type { PausedNote } from '../agent/events/event-notes.ts'
-import { readNotes, writeNotes } from '../agent/events/event-notes.ts'
-import { renameAnsweredCalls } from '../agent/events/input-calls.ts'
-import { listQuestions, readOpenQuestions } from '../agent/history/open-questions.ts'
-import { inheritServices } from '../agent/agent-services.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import { chatOf } from '../agent/tool-call.ts'
-import { isDecided } from '../approvals/approval.ts'
-import type { Ledger } from '../approvals/ledger.ts'
-import type { NestedRun, RunRegistry } from './run-state.ts'
-import { findRoot, RunState, storeNote } from './run-state.ts'
-import { CONFIRMATION_TOOL } from '../protocol/message.ts'
+import { toError, wrapRun } from '../../agent/adk-workarounds/guard-tool.ts'
+import { describeEnding, PENDING_INSIDE, toEndingEvent } from '../../agent/call-responses.ts'
+import type { PausedNote } from '../../agent/events/event-notes.ts'
+import { readNotes, writeNotes } from '../../agent/events/event-notes.ts'
+import { renameAnsweredCalls } from '../../agent/events/input-calls.ts'
+import { listQuestions, readOpenQuestions } from '../../agent/history/open-questions.ts'
+import { inheritServices } from '../../agent/agent-services.ts'
+import type { ToolCall } from '../../agent/tool-call.ts'
+import { chatOf } from '../../agent/tool-call.ts'
+import { isDecided } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import type { RunRegistry, RunState } from '../run-state.ts'
+import { storeNote } from '../run-state.ts'
+import type { NestedPlace } from './nested-run.ts'
+import { NestedRun } from './nested-run.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 
 export interface NestedAgentOptions {
   readonly agent: BaseAgent
@@ -51,12 +51,6 @@ export interface NestedAgentOptions {
   readonly plugins?: PluginManager | undefined
   /** The plugin finds the run of the session of the agent here. */
   readonly runs: RunRegistry
-}
-
-/** Returns the agent of an `AgentTool`. Returns undefined for any other tool. ADK declares the agent private. */
-export function findNestedAgent(tool: unknown): BaseAgent | undefined {
-  const agent: unknown = isAgentTool(tool) ? Reflect.get(tool, 'agent') : undefined
-  return isBaseAgent(agent) ? agent : undefined
 }
 
 /**
@@ -95,7 +89,7 @@ async function runNestedAgent(
 
 interface NestedParts {
   readonly options: NestedAgentOptions
-  readonly nested: NestedRun
+  readonly nested: NestedPlace
   readonly service: NestedSession
 }
 
@@ -108,9 +102,9 @@ async function runAgent(
   const { options, nested, service } = parts
   const { outer, pause, runs } = options
   const { session } = service
-  const run = new RunState(outer.messageId, pause ? 'responses' : 'message', nested)
+  const run = new NestedRun(outer.messageId, pause ? 'responses' : 'message', nested)
   outer.inner.add(run)
-  runs.openNested(session, run)
+  runs.openIn(session, run)
   let last: Event | undefined
   try {
     const runner = createRunner(toolContext, options, service)
@@ -139,7 +133,7 @@ async function runAgent(
     if (!toolContext.abortSignal?.aborted) await endFailed(run, parts)
     throw thrown
   } finally {
-    runs.closeNested(run)
+    runs.release(run)
   }
 }
 
@@ -196,15 +190,15 @@ const STOPPED = { error: 'Stopped before the result arrived.' }
 function describeRun(
   toolContext: Context,
   { agent, outer, canWait, pause }: NestedAgentOptions,
-): NestedRun {
+): NestedPlace {
   const { sessionService, agent: caller } = toolContext.invocationContext
   if (!sessionService)
     throw new TypeError('An agent that is used as a tool needs a session service.')
   return {
     agent,
-    path: [...(outer.nested?.path ?? [caller?.name ?? '']), agent.name],
-    canWait: canWait && outer.nested?.canWait !== false,
-    root: findRoot(outer, toolContext),
+    path: [...(outer.path ?? [caller?.name ?? '']), agent.name],
+    canWait: canWait && !(outer instanceof NestedRun && !outer.place.canWait),
+    root: outer.rootOf(toolContext.invocationContext),
     toolCallId: toolContext.functionCallId ?? '',
     sessionId: pause?.session ?? randomUUID(),
   }
@@ -213,7 +207,7 @@ function describeRun(
 /** Opens the session of the agent. It starts with the state of the caller, and each event is stored in the session of the chat. */
 function openSession(
   { state }: Context,
-  { root, sessionId, toolCallId }: NestedRun,
+  { root, sessionId, toolCallId }: NestedPlace,
   outer: RunState,
 ): NestedSession {
   return new NestedSession({

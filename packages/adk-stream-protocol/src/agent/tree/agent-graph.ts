@@ -17,11 +17,12 @@ import {
   isWorkflow,
 } from '@google/adk'
 
-import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
-import { findApprovalBlocker, findOverriddenRun } from '../agent/adk-workarounds/can-wait.ts'
-import { streamsArguments } from '../agent/adk-workarounds/model-call-ids.ts'
-import { checkAgentCard } from '../agent/adk-workarounds/remote-agents.ts'
-import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/workflow-nodes.ts'
+import type { ApprovalBlocker } from './can-wait.ts'
+import { findApprovalBlocker, findOverriddenRun } from './can-wait.ts'
+import { streamsArguments } from '../adk-workarounds/model-call-ids.ts'
+import { checkAgentCard } from './remote-agents.ts'
+import { canNodeWait, listOwnNodes, readInner } from './workflow-nodes.ts'
+import { INPUT_CALL } from '../events/input-calls.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 
 /** A tool of an agent, at any depth. */
@@ -84,6 +85,22 @@ export function readAgentGraph(root: unknown, option: string, isLive: boolean): 
   }
   visit(graph, root)
   return graph
+}
+
+/** Returns the graphs of several agents as one. */
+export function mergeGraphs(graphs: readonly AgentGraph[]): AgentGraph {
+  return {
+    tools: graphs.flatMap(({ tools }) => tools),
+    toolsets: graphs.flatMap(({ toolsets }) => toolsets),
+    remotes: graphs.flatMap(({ remotes }) => remotes),
+    isOpaque: graphs.some(({ isOpaque }) => isOpaque),
+  }
+}
+
+/** Whether a name is that of questions of a remote agent, or for its calls, which are known only when it asks for their approval. */
+export function mayCallUnlisted({ remotes }: AgentGraph, name: string): boolean {
+  if (name === INPUT_CALL) return remotes.length > 0
+  return remotes.some((remote) => name.startsWith(`${remote}.`))
 }
 
 function visit(graph: GraphReading, part: unknown, obstacle?: ApprovalBlocker): void {

@@ -87,3 +87,23 @@ export function canWait(
   // An agent that is a node of a workflow has no parent and is not the root.
   return isRoot(agent)
 }
+
+/** Returns why a tool cannot wait, as the second half of a sentence. */
+export function reasonOf(obstacle: ApprovalBlocker): string {
+  switch (obstacle.kind) {
+    case 'overridden-run':
+      return `but the class of ${obstacle.agent} overrides ADK's run methods, so it may continue while a call waits. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK and do not override \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`
+    case 'live-steps':
+      return `but in a live session the agent ${obstacle.agent} continues while ${obstacle.step} waits for an approval. Serve ${obstacle.agent} with a bridge without \`live\`, or let an LlmAgent transfer between the steps.`
+    case 'nested-steps':
+      return `but ${obstacle.agent} runs inside an AgentTool, and continues there while ${obstacle.step} waits for an approval. Make ${obstacle.agent} a sub-agent, or put ${obstacle.step} last.`
+    case 'same-name':
+      return `but two agents have the name ${obstacle.agent}, and a step is found by its name when it continues. Give each agent its own name.`
+    case 'workflow':
+      return `but the node ${obstacle.node} of a workflow cannot be resumed after an approval. Give the tool to an LlmAgent that is a node of its own, with a name that no other node has, in the workflow that is the agent of the bridge.`
+    case 'node-sub-agent':
+      return `but ${obstacle.agent} is below the node ${obstacle.node} of a workflow, where only an LlmAgent with a name of its own can be continued, in a node that is not in the mode \`task\`. Make ${obstacle.agent} a node of its own, or an AgentTool of ${obstacle.node}.`
+    case 'node-tool':
+      return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
+  }
+}

@@ -16,7 +16,7 @@ import {
 import type { StepEdge } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { NodeNote, ProgressNote } from '../events/event-notes.ts'
-import { findToolNodeCall } from '../history/node-runs.ts'
+import { findToolNodeCall } from './node-runs.ts'
 import { asksForApproval } from '../history/open-questions.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { createToolNodeCallId } from '../tool-call.ts'

@@ -18,10 +18,10 @@ import {
 
 import { writeNotes } from '../events/event-notes.ts'
 import { renameInterrupts } from '../events/input-calls.ts'
-import { toSteps } from '../history/node-runs.ts'
+import { toSteps } from './node-runs.ts'
 import { findTurn } from '../history/stored-turns.ts'
 import { replaceRunMethod } from './run-methods.ts'
-import { ARRANGED_CONTENTS } from './arrange-calls.ts'
+import { ARRANGED_CONTENTS } from '../adk-workarounds/arrange-calls.ts'
 import { listNodeAgents, listTransferAgents } from './workflow-nodes.ts'
 import type { NodeHooks } from './workflow-run.ts'
 import { findRun, refuseIfStopped, registerRuns, untilStored, WorkflowRun } from './workflow-run.ts'

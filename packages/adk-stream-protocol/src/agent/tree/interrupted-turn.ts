@@ -12,8 +12,8 @@ import { hasFinalResponse } from '../events/event-calls.ts'
 import { findInner, readNotes, writeNotes } from '../events/event-notes.ts'
 import { endsAgent } from '../events/event-calls.ts'
 import { waitsForResult } from '../events/input-calls.ts'
-import type { StoredTurn } from './stored-turns.ts'
-import { replayTurn } from './replay-turn.ts'
+import type { StoredTurn } from '../history/stored-turns.ts'
+import { replayTurn } from '../history/replay-turn.ts'
 
 /** How often a turn is continued. Each attempt adds events to the session. */
 const MAX_ATTEMPTS = 5

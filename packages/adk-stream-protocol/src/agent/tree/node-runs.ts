@@ -8,7 +8,7 @@ import { hasFinalResponse } from '../events/event-calls.ts'
 import type { NodeNote, ProgressNote, StepNote } from '../events/event-notes.ts'
 import { readNotes } from '../events/event-notes.ts'
 import { INPUT_CALL, isInterrupt } from '../events/input-calls.ts'
-import { findTurn } from './stored-turns.ts'
+import { findTurn } from '../history/stored-turns.ts'
 
 /** The runs of the nodes of a workflow in one turn. */
 interface NodeRuns {

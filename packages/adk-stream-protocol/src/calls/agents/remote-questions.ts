@@ -1,16 +1,16 @@
 import type { Event } from '@google/adk'
 
-import type { RemotePause, RemoteRequest } from '../agent/adk-workarounds/remote-agents.ts'
-import { isRequest, readTask } from '../agent/adk-workarounds/remote-agents.ts'
-import type { RemoteCallNote } from '../agent/events/event-notes.ts'
-import { findInner, readNotes } from '../agent/events/event-notes.ts'
-import { INPUT_CALL } from '../agent/events/input-calls.ts'
-import { isDeeperThan } from '../approvals/digest.ts'
-import { isRecord } from '../protocol/guards.ts'
-import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import { toRemoteTitle } from '../protocol/remote-titles.ts'
-import { parseOriginalCall } from './approval-events.ts'
-import { isSecretField } from './secret-fields.ts'
+import type { RemotePause, RemoteRequest } from '../../agent/tree/remote-agents.ts'
+import { isRequest, readTask } from '../../agent/tree/remote-agents.ts'
+import type { RemoteCallNote } from '../../agent/events/event-notes.ts'
+import { findInner, readNotes } from '../../agent/events/event-notes.ts'
+import { INPUT_CALL } from '../../agent/events/input-calls.ts'
+import { isDeeperThan } from '../../approvals/digest.ts'
+import { isRecord } from '../../protocol/guards.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
+import { toRemoteTitle } from '../../protocol/remote-titles.ts'
+import { parseOriginalCall } from '../approval-events.ts'
+import { isSecretField } from '../secret-fields.ts'
 
 /** What a remote agent asks a person, as a call of this agent. */
 export type RemoteQuestion = RemoteInput | RemoteApproval

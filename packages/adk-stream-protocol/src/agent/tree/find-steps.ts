@@ -14,8 +14,8 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { readOriginalCall } from '../tool-call.ts'
 import type { ProgressNote, StepNote } from '../events/event-notes.ts'
 import { readNotes } from '../events/event-notes.ts'
-import { replayTurn } from './replay-turn.ts'
-import { findTurn } from './stored-turns.ts'
+import { replayTurn } from '../history/replay-turn.ts'
+import { findTurn } from '../history/stored-turns.ts'
 import { readRunOf } from './node-runs.ts'
 
 /** An agent that stopped because one of its calls waited, and the steps that it is part of. */
