@@ -54,14 +54,13 @@ export async function openTestStudio(options: TestStudioOptions): Promise<TestSt
   const authenticate =
     options.authenticate ?? signedCookie({ secret: () => store.secret('cookie') })
   const agents = options.agents(new EmulatedGemini(emulator.baseUrl))
-  const common = { store, authenticate, appName: 'studio', ...options.bridge }
+  const common = { store, authenticate, appName: 'studio', developer: true, ...options.bridge }
   const bridge = createBridge(
     isOneAgent(agents) ? { ...common, agent: agents } : { ...common, agents },
   )
   const listeners = createStudioListener({
     bridge,
     authenticate,
-    developer: { appName: common.appName, sessions: store.sessions },
     info: ({ principal }) => ({
       model: 'gemini-2.5-flash',
       emulated: true,

@@ -100,6 +100,11 @@ export const FEATURES: readonly Feature[] = [
       /Notify(?:Bridge)?Options|openNotify|[nN]otices(?![a-z])|NOTICE_|NoticeStore|modules\/notify/,
   },
   {
+    name: 'sessions for developers',
+    own: ['modules/developer/'],
+    identifiers: /Developer(?:Bridge)?Options|openDeveloper|modules\/developer|session-file/,
+  },
+  {
     name: 'A2A',
     own: [...AGENTS, 'modules/remote/', 'protocol/remote-'],
     identifiers: /(?<![a-zA-Z#])remote(?!Address|[a-z])|Remote[A-Z]|[a-z]Remote|REMOTE|A2A|a2a/,

@@ -1,6 +1,5 @@
 export { createPage, PAGE_DIR, SECURITY_HEADERS } from './server/page.ts'
 export { readJsonBody, toAuthenticateRequest, writeJson } from './server/requests.ts'
-export type { DeveloperAccess } from './server/session-route.ts'
 export {
   createStudioListener,
   identify,

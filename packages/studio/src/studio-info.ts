@@ -91,7 +91,7 @@ export const StudioInfo = z.object({
   /** Whether the server reloads the agent when a file changes. The page then asks again and again. */
   reloads: z.boolean().default(false),
   problem: StudioProblem.optional(),
-  /** Whether the inspector may read the sessions of chats. The server sets it by itself. */
+  /** Whether the bridge lets developers read and change the sessions of chats. The server sets it by itself. */
   sessions: z.boolean().default(false),
   /** For the plug-in of the page. */
   plugin: z.record(z.string(), z.unknown()).default({}),

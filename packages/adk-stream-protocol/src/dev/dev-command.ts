@@ -80,6 +80,7 @@ export function runDevCommand(args: string[], output: CommandOutput): Promise<nu
     findStudio(entry)
     const resolve = (file: string | undefined): string | undefined =>
       file === undefined ? undefined : path.resolve(cwd, file)
+    const database = createDataFolder(values.data ?? '.adk', { cwd, isIgnored: true })
     const request: DevRequest = {
       files,
       exportName: values.export,
@@ -87,8 +88,8 @@ export function runDevCommand(args: string[], output: CommandOutput): Promise<nu
       policyFile: resolve(values.policy),
       model: readModel(values.model),
       liveModel: values['live-model'] ?? LIVE_MODEL,
-      database:
-        values.database ?? createDataFolder(values.data ?? '.adk', { cwd, isIgnored: true }),
+      database: values.database ?? database,
+      artifacts: path.join(path.dirname(database), 'artifacts'),
       people: values.as === undefined ? [DEVELOPER] : values.as.map(readPerson),
     }
     return serve(request, output, {

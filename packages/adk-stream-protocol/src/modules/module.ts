@@ -1,8 +1,11 @@
+import type { BaseArtifactService } from '@google/adk'
+
 import type { CallKind } from '../calls/call-kind.ts'
 import type { RootAgent } from '../server/chats/chat-agents.ts'
 import type { Backend, LazyBackend, WaitingCalls } from '../server/chats/backend.ts'
 import type { ApprovalDecisions } from '../server/chats/decisions/approval-decisions.ts'
 import type { ReadDecision } from '../server/chats/decisions/message-decisions.ts'
+import type { ChangeChat } from '../server/chats/turns/free-chat.ts'
 import type { TurnService } from '../server/chats/turns/turn-service.ts'
 import type { Route } from '../server/http/http-router.ts'
 import type { BridgeLimits } from '../server/settings/limits.ts'
@@ -54,6 +57,8 @@ export interface SweepCore {
 /** The parts of the core that a feature may use. */
 export interface Core extends DecisionCore {
   readonly limits: BridgeLimits
+  readonly artifactService: BaseArtifactService | undefined
+  readonly changeChat: ChangeChat
   readonly findNames: FindNames
   readonly onError: (error: unknown) => void
 }

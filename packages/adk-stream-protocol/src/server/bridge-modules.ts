@@ -4,6 +4,11 @@ import {
   openAuditHead,
 } from '../modules/audit-head/audit-head-module.ts'
 import { openBrowser } from '../modules/browser/browser-module.ts'
+import type { DeveloperBridgeOptions } from '../modules/developer/developer-module.ts'
+import {
+  DeveloperBridgeOptionsSchema,
+  openDeveloper,
+} from '../modules/developer/developer-module.ts'
 import type { LinksBridgeOptions } from '../modules/links/links-module.ts'
 import { LinksBridgeOptionsSchema, openLinks } from '../modules/links/links-module.ts'
 import type { McpBridgeOptions } from '../modules/mcp/mcp-module.ts'
@@ -29,6 +34,7 @@ export interface ModuleOptions
     McpBridgeOptions,
     LinksBridgeOptions,
     NotifyBridgeOptions,
+    DeveloperBridgeOptions,
     AuditHeadBridgeOptions {}
 
 /** The schemas of these options. */
@@ -37,6 +43,7 @@ export const ModuleOptionsSchema = {
   ...McpBridgeOptionsSchema,
   ...LinksBridgeOptionsSchema,
   ...NotifyBridgeOptionsSchema,
+  ...DeveloperBridgeOptionsSchema,
   ...AuditHeadBridgeOptionsSchema,
 }
 
@@ -49,6 +56,7 @@ const MODULES = [
   openBrowser,
   openRemote,
   openNotify,
+  openDeveloper,
   openAuditHead,
 ] as const
 

@@ -3,6 +3,7 @@ import { deletePrincipalData } from '../store/remove-data.ts'
 import { createLostQuestionSweep } from './chats/recovery/lost-questions.ts'
 import type { Sweeper } from './chats/recovery/sweepers.ts'
 import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
+import { createChangeChat } from './chats/turns/free-chat.ts'
 import type { Bridge } from './bridge.ts'
 import { agUiRoutes } from './dialects/ag-ui/ag-ui-routes.ts'
 import { createBidiProtocol } from './dialects/python-clients/bidi-protocol.ts'
@@ -127,7 +128,12 @@ function createRoutes(all: AllParts): Route[] {
     ...chatRoutes({ ...all, artifactService, findFormat: readDialect }),
     ...agUiRoutes(all),
     ...approvalRoutes({ ...all, findNames }),
-    ...all.modules.createRoutes({ ...all, findNames }),
+    ...all.modules.createRoutes({
+      ...all,
+      artifactService,
+      changeChat: createChangeChat(all.turns),
+      findNames,
+    }),
     ...auditAndTimelineRoutes(all),
   ]
 }

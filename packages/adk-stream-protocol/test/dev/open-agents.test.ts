@@ -20,6 +20,9 @@ test('[DV1326] a server in production does not start without what it needs, or w
   expect(() => checkProduction({ ...enough, recordModelCalls: 'with-authentication' })).toThrow(
     /^serve refuses the option recordModelCalls/,
   )
+  expect(() => checkProduction({ ...enough, developer: true })).toThrow(
+    /^serve refuses the option developer/,
+  )
   expect(readAuthenticate({ file: 'auth.ts', exports: { authenticate } })).toBe(authenticate)
   expect(() => readAuthenticate({ file: 'auth.ts', exports: { authenticate: 1 } })).toThrow(
     /^auth\.ts: exports no authenticate\./,

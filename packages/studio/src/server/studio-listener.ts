@@ -19,7 +19,6 @@ import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 import { INSTANCE_HEADER, type StudioDescription, StudioInfo } from '../studio-info.ts'
 import { createPage, PAGE_DIR, SECURITY_HEADERS } from './page.ts'
 import { toAuthenticateRequest, writeJson } from './requests.ts'
-import { type DeveloperAccess, matchSession, sendSession } from './session-route.ts'
 
 /** The listeners of a node:http server: `server.on('request', …)` and `server.on('upgrade', …)`. */
 export interface StudioListeners {
@@ -51,18 +50,12 @@ export interface StudioOptions {
   readonly instance?: string | undefined
   /** The folder of a page that was built with a plug-in. Default: the page without one. */
   readonly pageDir?: string
-  /**
-   * Lets the inspector read the session of a chat, with its raw events and its whole state, for the owner of the chat. For development only:
-   * it has no effect if `NODE_ENV` is `production`. Default: none.
-   */
-  readonly developer?: DeveloperAccess | undefined
   /** Responds to requests for other paths. Returns false if it does not. */
   readonly respond?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
 /** Serves the page and `GET /studio`. The bridge handles all other requests. Requests for other hosts are rejected. */
 export function createStudioListener(options: StudioOptions): StudioListeners {
-  const developer = findDeveloperAccess(options)
   const { bridge, authenticate, allowedHosts = [], instance, pageDir = PAGE_DIR, respond } = options
   const page = createPage(pageDir)
   const serve: RequestListener = (request, response) =>
@@ -82,10 +75,7 @@ export function createStudioListener(options: StudioOptions): StudioListeners {
       }
       if (respond?.(request, response)) return
       const path = `${request.method} ${request.url?.split('?', 1)[0]}`
-      const chatId = matchSession(request)
       if (path === 'GET /studio') void describe(options, request, response)
-      else if (developer && chatId !== undefined)
-        void sendSession({ access: developer, authenticate, chatId }, request, response)
       else if (path === 'GET /')
         void identify(authenticate, request, response).then(() => serve(request, response))
       else serve(request, response)
@@ -99,21 +89,17 @@ export function createStudioListener(options: StudioOptions): StudioListeners {
   }
 }
 
-function findDeveloperAccess({ developer }: StudioOptions): DeveloperAccess | undefined {
-  return process.env['NODE_ENV'] === 'production' ? undefined : developer
-}
-
 /** Never rejects. */
 async function describe(
   options: StudioOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { authenticate, info } = options
+  const { authenticate, bridge, info } = options
   try {
     const principal = await identify(authenticate, request, response)
     const described = await info({ principal, host: request.headers.host })
-    const sessions = findDeveloperAccess(options) !== undefined
+    const sessions = bridge.handles('/chats/any/session')
     writeJson(response, StudioInfo.parse({ ...described, sessions }))
   } catch {
     // The page then offers every mode, and shows nothing about the model.

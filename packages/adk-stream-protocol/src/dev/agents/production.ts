@@ -16,9 +16,12 @@ export function readAuthenticate({ file, exports }: LoadedFile): Authenticate {
 
 /** Throws a `LoadError` that names everything that a server in production needs and these settings do not have. */
 export function checkProduction(
-  settings: Pick<BridgeSettings, 'authenticate' | 'store' | 'allowedOrigins' | 'recordModelCalls'>,
+  settings: Pick<
+    BridgeSettings,
+    'authenticate' | 'store' | 'allowedOrigins' | 'recordModelCalls' | 'developer'
+  >,
 ): void {
-  const { authenticate, store, allowedOrigins = [], recordModelCalls = false } = settings
+  const { authenticate, store, allowedOrigins = [], recordModelCalls = false, developer } = settings
   const missing = [
     ...(authenticate ? [] : ['--auth <file>, because every browser would be a person of its own']),
     ...(store
@@ -31,5 +34,10 @@ export function checkProduction(
     throw new LoadError(
       'unservable',
       'serve refuses the option recordModelCalls, which shows the instructions of the agent to people. Remove it.',
+    )
+  if (developer === true)
+    throw new LoadError(
+      'unservable',
+      'serve refuses the option developer, with which people read and change the state of sessions. Remove it.',
     )
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
 
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -57,17 +58,16 @@ function send(message: ChildMessage): void {
 
 /** Imports the modules that import ADK. */
 async function importAgents() {
-  const [{ openAgents }, { LogLevel, setLogLevel }, { describeAgents }, { openDatabase }] =
-    await Promise.all([
-      import('../agents/open-agents.ts'),
-      import('@google/adk'),
-      import('../agents/describe-agents.ts'),
-      import('../agents/open-store.ts'),
-      importStudio(findStudio(entry)),
-    ])
+  const [{ openAgents }, adk, { describeAgents }, { openDatabase }] = await Promise.all([
+    import('../agents/open-agents.ts'),
+    import('@google/adk'),
+    import('../agents/describe-agents.ts'),
+    import('../agents/open-store.ts'),
+    importStudio(findStudio(entry)),
+  ])
   // ADK logs every request. The terminal shows errors only.
-  setLogLevel(LogLevel.ERROR)
-  return { openAgents, describeAgents, openDatabase }
+  adk.setLogLevel(adk.LogLevel.ERROR)
+  return { openAgents, describeAgents, openDatabase, FileArtifactService: adk.FileArtifactService }
 }
 
 const opening = openLoader(entry, { cwd, preload: importAgents })
@@ -98,7 +98,7 @@ async function load(request: DevRequest): Promise<void> {
   process.channel?.unref()
   const modules = await loadAgents(loader, { ...request, cwd })
   process.channel?.ref()
-  const { openAgents, describeAgents, openDatabase } = await importAgents()
+  const { openAgents, describeAgents, openDatabase, FileArtifactService } = await importAgents()
   let store: Store | undefined
   const authenticate = choosingPerson(request.people)
   const opened = await openAgents(modules, async () => ({
@@ -110,12 +110,12 @@ async function load(request: DevRequest): Promise<void> {
     disconnectGraceMs: 30_000,
     elicitation: true,
     namePrincipal: (id) => request.people.find((person) => person.id === id)?.name,
-    recordModelCalls: process.env['NODE_ENV'] !== 'production' && 'with-authentication',
-    onError: (error) => {
-      // The client tries again, with the next version.
-      const isRetried = error instanceof ProtocolError && error.code === 'unavailable'
-      if (!isEnding || !isRetried) printError(error)
-    },
+    artifactService: new FileArtifactService(pathToFileURL(request.artifacts).href),
+    ...(process.env['NODE_ENV'] !== 'production' && {
+      recordModelCalls: 'with-authentication' as const,
+      developer: true,
+    }),
+    onError: reportError,
   }))
   const { bridge, settings, report } = opened
   const adk = readAdkVersion(loader.adkCopies(), cwd)
@@ -133,7 +133,6 @@ async function load(request: DevRequest): Promise<void> {
   const listeners = createStudioListener({
     bridge,
     authenticate: settings.authenticate,
-    developer: store && { appName: settings.appName, sessions: store.sessions },
     info: ({ principal }) => ({
       ...info,
       ...(opened.hasOwnBridge || settings.authenticate !== authenticate
@@ -178,6 +177,13 @@ function nameModel(model: unknown): string | undefined {
   if (typeof model === 'string') return model
   const name: unknown = typeof model === 'object' && model ? Reflect.get(model, 'model') : undefined
   return typeof name === 'string' ? name : undefined
+}
+
+/** Prints an error of the bridge. */
+function reportError(error: unknown): void {
+  // The client tries again, with the next version.
+  const isRetried = error instanceof ProtocolError && error.code === 'unavailable'
+  if (!isEnding || !isRetried) printError(error)
 }
 
 function printError(error: unknown): void {

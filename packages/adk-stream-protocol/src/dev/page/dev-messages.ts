@@ -18,6 +18,8 @@ export const DevRequest = z.object({
   liveModel: z.string(),
   /** A URL of PostgreSQL, or the path of a SQLite file. */
   database: z.string(),
+  /** The folder of the artifacts. */
+  artifacts: z.string(),
   /** The first one is the default. */
   people: z.array(Person).min(1),
 })

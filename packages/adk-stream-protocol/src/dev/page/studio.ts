@@ -1,7 +1,6 @@
 import type { Authenticate, Principal } from '../../server/auth/authenticate.ts'
 import type { Bridge } from '../../server/bridge.ts'
 import type { AgentDescription } from '../agents/describe-agents.ts'
-import type { Store } from '../../store/store.ts'
 import type { ConnectionListeners } from './connection-server.ts'
 import type { Person } from './dev-messages.ts'
 import type { Problem } from '../load/problem.ts'
@@ -27,10 +26,6 @@ interface Studio {
     readonly bridge: Bridge
     readonly info: (reader: { readonly principal: Principal | undefined }) => PageDescription
     readonly authenticate?: Authenticate | undefined
-    /** Lets the page read the sessions of ADK. */
-    readonly developer?:
-      | { readonly appName: string; readonly sessions: Store['sessions'] }
-      | undefined
     readonly allowedHosts?: readonly string[]
   }) => ConnectionListeners
 }

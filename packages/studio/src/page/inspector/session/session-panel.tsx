@@ -186,7 +186,7 @@ function useSession(chatId: string, timeline: Timeline | undefined): Loading {
 
 async function readSession(chatId: string): Promise<Loading> {
   try {
-    const response = await fetch(`/studio/sessions/${encodeURIComponent(chatId)}`)
+    const response = await fetch(`/chats/${encodeURIComponent(chatId)}/session`)
     if (response.status === 404) return { state: 'missing' }
     const session = StoredSession.safeParse(await response.json()).data
     return session ? { state: 'ready', session } : { state: 'failed' }

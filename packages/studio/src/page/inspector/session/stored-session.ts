@@ -22,7 +22,7 @@ export const StoredEvent = z.looseObject({
 })
 export type StoredEvent = z.infer<typeof StoredEvent>
 
-/** The session of a chat, as `GET /studio/sessions/:chatId` returns it. */
+/** The session of a chat, as `GET /chats/:chatId/session` returns it. */
 export const StoredSession = z.looseObject({
   id: z.string(),
   state: z.record(z.string(), z.unknown()),
