@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 
-import { type BaseLlm, FunctionTool, LlmAgent } from '@google/adk'
+import { type BaseLlm, FunctionTool, InMemoryArtifactService, LlmAgent } from '@google/adk'
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
@@ -259,7 +260,78 @@ test('[SD1308] the page is that of the chosen person', async () => {
   await page.locator('#inbox').getByRole('button', { name: 'Approve' }).waitFor()
 })
 
-test('[SD1311] the inspector shows the state and the raw events of a chat, and saves them', async () => {
+/** Changes a key of the state with the keyboard, and adds one. */
+async function editState(page: Page): Promise<void> {
+  const panel = page.getByRole('tabpanel')
+  const { send, waitUntilIdle } = chatPage(page)
+  await panel.locator('summary', { hasText: 'last_reply' }).press('Enter')
+  const value = panel.getByLabel('Value of last_reply (JSON)')
+  await value.fill('"edited')
+  await panel.getByRole('button', { name: 'Save', exact: true }).press('Enter')
+  expect(await value.evaluate((field) => field.matches(':invalid'))).toBe(true)
+  await value.fill('"edited"')
+  await panel.getByRole('button', { name: 'Save', exact: true }).press('Enter')
+  await panel.getByText('last_reply is saved.').waitFor()
+  await panel.locator('summary', { hasText: 'Add a key' }).press('Enter')
+  await panel.getByLabel('Key').fill('seats')
+  await panel.getByLabel('Value (JSON)').fill('{"row": 4}')
+  await takeScreenshot(page, 'studio-state')
+  expect(await findViolations(page, PANEL)).toEqual([])
+  await panel.getByLabel('Value (JSON)').press('Tab')
+  await page.keyboard.press('Enter')
+  await panel.getByText('seats is saved.').waitFor()
+  await panel.locator('summary', { hasText: 'seats' }).waitFor()
+  await send('[[say Read.]]')
+  await waitUntilIdle()
+}
+
+const file = (name: string, text: string) => `[[call file_slip ${JSON.stringify({ name, text })}]]`
+
+/** Reads the versions of artifacts with hostile names and contents. */
+async function readArtifacts(page: Page): Promise<void> {
+  const panel = page.getByRole('tabpanel')
+  const { send, waitUntilIdle } = chatPage(page)
+  await panel.getByText('The agent has saved no files.').waitFor()
+  const hostile = '<img src=x onerror=alert(1)>/../slip.html'
+  await send(`${file('slip.json', '{"a":1}')}${file(hostile, '<script>alert(1)</script>')}`)
+  await waitUntilIdle()
+  await send(file('slip.json', '{"a":2}'))
+  await waitUntilIdle()
+  const slip = panel.locator('.session-artifacts details', { hasText: 'slip.json' })
+  await slip.locator('summary', { hasText: '2 versions' }).click()
+  await slip.getByText('"a": 2').waitFor()
+  await slip.getByLabel('Version').selectOption('0')
+  await slip.getByText('"a": 1').waitFor()
+  const page2 = panel.locator('.session-artifacts details', { hasText: hostile })
+  await page2.locator('summary').click()
+  await page2.getByText('<script>alert(1)</script>').waitFor()
+  expect(await findViolations(page, PANEL)).toEqual([])
+  const saving = page.waitForEvent('download')
+  await page2.getByRole('link', { name: 'Download' }).click()
+  const download = await saving
+  expect(download.suggestedFilename()).not.toMatch(/[/\\]/)
+  expect(await readFile(await download.path(), 'utf8')).toBe('<script>alert(1)</script>')
+}
+
+/** Imports a file that is no session, and one that is. */
+async function importSessions(page: Page, saved: string): Promise<void> {
+  const panel = page.getByRole('tabpanel')
+  const { log, send } = chatPage(page)
+  const input = panel.getByLabel('Import a session file')
+  const broken = { name: 'a.json', mimeType: 'application/json', buffer: Buffer.from('{"a":1}') }
+  await input.setInputFiles(broken)
+  await panel.getByRole('alert').getByText('This is not the file of an ADK session.').waitFor()
+  const before = page.url()
+  await input.setInputFiles(saved)
+  await page.waitForURL((url) => url.href !== before)
+  await log.getByText('All slips are filed.', { exact: true }).waitFor()
+  expect(await log.getByText('Read.', { exact: true }).count()).toBe(0)
+  await panel.getByText('Event 0 of 2').waitFor()
+  await send('[[say Going on.]]')
+  await log.getByText('Going on.', { exact: true }).waitFor()
+}
+
+test('[SD1311] the inspector shows the session of a chat, changes its state, reads its artifacts, and saves and imports sessions', async () => {
   await using studio = await openTestStudio({
     agents: (model) =>
       new LlmAgent({
@@ -267,8 +339,23 @@ test('[SD1311] the inspector shows the state and the raw events of a chat, and s
         model,
         outputKey: 'last_reply',
         instruction: 'Be brief.\nLast reply: {last_reply?}',
+        tools: [
+          new FunctionTool({
+            name: 'file_slip',
+            description: 'Files a slip.',
+            parameters: z.object({ name: z.string(), text: z.string() }),
+            execute: async ({ name, text }, context) => {
+              await context?.saveArtifact(name, { text })
+              return { filed: true }
+            },
+          }),
+        ],
       }),
-    bridge: { recordModelCalls: 'with-authentication' },
+    bridge: {
+      recordModelCalls: 'with-authentication',
+      artifactService: new InMemoryArtifactService(),
+    },
+    info: () => ({ prices: { 'gemini-2.5-flash': { input: 1000, output: 1000 } } }),
   })
   const page = await studio.openPage()
   const { send, waitUntilIdle } = chatPage(page)
@@ -278,8 +365,11 @@ test('[SD1311] the inspector shows the state and the raw events of a chat, and s
   await panel.getByText('The session starts with the first message.').waitFor()
   await send('[[say All slips are filed.]]')
   await waitUntilIdle()
-  await panel.getByText('"last_reply": "All slips are filed."').waitFor()
-  await panel.getByText(/^[1-9]\d* tokens in, [1-9]\d* out, in the whole chat$/).waitFor()
+  await panel.locator('summary', { hasText: 'last_reply "All slips are filed."' }).waitFor()
+  // The emulator does not name its model, so the cost is that of the agent's model.
+  await panel
+    .getByText(/^[1-9]\d* tokens in, [1-9]\d* out, in the whole chat ≈ \$0\.\d+$/)
+    .waitFor()
   await panel.getByRole('button', { name: 'Next event' }).click()
   await panel.getByText('Event 1 of 2').waitFor()
   await panel.locator('details[open]').getByText('"author": "user"').waitFor()
@@ -291,8 +381,8 @@ test('[SD1311] the inspector shows the state and the raw events of a chat, and s
   expect(await findViolations(page, PANEL)).toEqual([])
   const saving = page.waitForEvent('download')
   await panel.getByRole('button', { name: 'Save the session as a file' }).click()
-  const file = await (await saving).path()
-  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+  const saved = await (await saving).path()
+  expect(JSON.parse(await readFile(saved, 'utf8'))).toMatchObject({
     state: { last_reply: 'All slips are filed.' },
     events: [{ author: 'user' }, { author: 'payroll' }],
   })
@@ -305,4 +395,8 @@ test('[SD1311] the inspector shows the state and the raw events of a chat, and s
   expect(await findViolations(page)).toEqual([])
   await panel.getByLabel('After').selectOption({ index: 0 })
   await panel.getByText('Both instructions are the same.').waitFor()
+
+  await editState(page)
+  await readArtifacts(page)
+  await importSessions(page, saved)
 })

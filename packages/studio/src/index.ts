@@ -10,6 +10,7 @@ export {
 export {
   type AgentInfo,
   INSTANCE_HEADER,
+  ModelPrices,
   type StudioDescription,
   StudioInfo,
   type StudioProblem,

@@ -63,6 +63,23 @@ const FILES = {
   maxBytes: 5 * 1_048_576,
 }
 
+/** The prices of models as one text, as in the environment variable `MODEL_PRICES`: `gemini-2.5-flash=0.30/2.50`, with commas between models. */
+export const ModelPrices = z
+  .string()
+  .regex(
+    /^[\w.-]+=\d+(?:\.\d+)?\/\d+(?:\.\d+)?(?:,\s*[\w.-]+=\d+(?:\.\d+)?\/\d+(?:\.\d+)?)*$/,
+    'is not a list of prices. Set it to US dollars per million tokens in and out, like gemini-2.5-flash=0.30/2.50, with commas between models.',
+  )
+  .transform((text) =>
+    Object.fromEntries(
+      text.split(',').map((entry) => {
+        const [model = '', prices = ''] = entry.trim().split('=')
+        const [input = 0, output = 0] = prices.split('/').map(Number)
+        return [model, { input, output }]
+      }),
+    ),
+  )
+
 /** The response of `GET /studio`: what the page shows about the agents, the model and the person. */
 export const StudioInfo = z.object({
   /** The name of the application. Default: that of the page. */

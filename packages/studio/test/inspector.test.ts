@@ -7,7 +7,7 @@ import { describeWaiting, type Waiting } from '../src/page/inspector/waiting-not
 import { formatBytes, formatMs } from '../src/page/inspector/format.ts'
 import { startTrace, endTrace, traceChunk, type TurnTrace } from '../src/page/inspector/trace.ts'
 import { en, type InspectorLabels, ja } from '../src/page/inspector/labels.ts'
-import { createTimeScale, arrangeTimeline, costOf } from '../src/page/inspector/timeline-rows.ts'
+import { createTimeScale, arrangeTimeline } from '../src/page/inspector/timeline-rows.ts'
 import { WireLog } from '../src/page/inspector/wire-log.ts'
 
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
@@ -277,24 +277,6 @@ describe('time axis', () => {
       ['tool', 45_110, 45_200, true],
       ['moment', 45_120, undefined, false],
     ])
-  })
-
-  test('[IN381] the cost of a turn is estimated from the prices of its models, if all are known', () => {
-    const usage = { inputTokens: 1_000, outputTokens: 500, totalTokens: 1_500 }
-    const call = (model: string) =>
-      ({ type: 'model', id: model, messageId: 'm', at: 0, model, usage }) as const
-    const prices = {
-      'gemini-2.5-flash': { input: 0.3, output: 2.5 },
-      'gemini-2.5-flash-lite': { input: 0.1, output: 0.4 },
-    }
-    expect(costOf([call('gemini-2.5-flash')], prices)).toBeCloseTo(0.00155)
-    expect(costOf([call('gemini-2.5-flash-001')], prices)).toBeCloseTo(0.00155)
-    expect(costOf([call('gemini-2.5-flash-lite-001')], prices)).toBeCloseTo(0.0003)
-    expect(costOf([call('gemini-2.5-flash'), call('gemini-2.5-flash')], prices)).toBeCloseTo(0.0031)
-    expect(costOf([call('gemini-2.5-flash'), call('other')], prices)).toBeUndefined()
-    expect(costOf([{ ...call('gemini-2.5-flash'), usage: undefined }], prices)).toBeUndefined()
-    expect(costOf([], prices)).toBeUndefined()
-    expect(costOf([call('gemini-2.5-flash')], {})).toBeUndefined()
   })
 
   test('[IN2] the facts of an approval name each vote, the decision, the person and the time', () => {

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+import { ModelPrices } from 'adk-stream-protocol-studio'
 import { z } from 'zod'
 
 import { DemoError } from './demo-error.ts'
@@ -134,14 +135,7 @@ const Variables = z.object({
       'is not the name of a model. Set it to that of a live model, or leave it out.',
     )
     .default('gemini-2.5-flash-native-audio-preview-12-2025'),
-  MODEL_PRICES: z
-    .string()
-    .regex(
-      /^[\w.-]+=\d+(?:\.\d+)?\/\d+(?:\.\d+)?(?:,\s*[\w.-]+=\d+(?:\.\d+)?\/\d+(?:\.\d+)?)*$/,
-      'is not a list of prices. Set it to US dollars per million tokens in and out, like gemini-2.5-flash=0.30/2.50, with commas between models.',
-    )
-    .transform(readPrices)
-    .default({}),
+  MODEL_PRICES: ModelPrices.default({}),
   GOOGLE_API_KEY: secret('a key of the Gemini API'),
   GEMINI_API_KEY: secret('a key of the Gemini API'),
   GOOGLE_GEMINI_BASE_URL: httpUrl(),
@@ -191,14 +185,4 @@ function secret(what: string) {
 /** An empty variable (`PORT= npm start`) counts as unset. */
 function dropEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()))
-}
-
-function readPrices(text: string): Settings['prices'] {
-  return Object.fromEntries(
-    text.split(',').map((entry) => {
-      const [model = '', prices = ''] = entry.trim().split('=')
-      const [input, output] = prices.split('/').map(Number)
-      return [model, { input: input ?? 0, output: output ?? 0 }]
-    }),
-  )
 }

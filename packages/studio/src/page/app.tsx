@@ -86,6 +86,7 @@ export function App() {
           chatId={location.id}
           agentName={list.chats.find(({ id }) => id === location.id)?.agent}
           onReplay={replay}
+          onOpenChat={open}
           onSent={inspector.closeDrawer}
           onClose={() => inspector.setOpen(false)}
         />

@@ -20,7 +20,7 @@ import { checkCredentials, hasCredentials, useEmulator } from './model-endpoint.
 import { choosingPerson } from './people.ts'
 import type { Problem } from '../load/problem.ts'
 import { toProblem } from '../load/problem.ts'
-import { importStudio } from './studio.ts'
+import { importStudio, readPrices } from './studio.ts'
 import { readAdkVersion } from '../load/versions.ts'
 
 /**
@@ -117,6 +117,7 @@ async function load(request: DevRequest): Promise<void> {
     }),
     onError: reportError,
   }))
+  const studio = await importStudio(findStudio(entry))
   const { bridge, settings, report } = opened
   const adk = readAdkVersion(loader.adkCopies(), cwd)
   const models = [...new Set(report.agents.flatMap(({ model }) => model ?? []))]
@@ -128,9 +129,9 @@ async function load(request: DevRequest): Promise<void> {
     emulated: isEmulated,
     signIn: settings.signIn !== undefined,
     reloads: true,
+    prices: readPrices(studio, process.env),
   }
-  const { createStudioListener } = await importStudio(findStudio(entry))
-  const listeners = createStudioListener({
+  const listeners = studio.createStudioListener({
     bridge,
     authenticate: settings.authenticate,
     info: ({ principal }) => ({

@@ -3,6 +3,7 @@ import type { Bridge } from '../../server/bridge.ts'
 import type { AgentDescription } from '../agents/describe-agents.ts'
 import type { ConnectionListeners } from './connection-server.ts'
 import type { Person } from './dev-messages.ts'
+import { LoadError } from '../load/load-error.ts'
 import type { Problem } from '../load/problem.ts'
 
 /** What the page shows about the agents. */
@@ -13,6 +14,7 @@ interface PageDescription {
   readonly liveModel?: string | undefined
   readonly emulated: boolean
   readonly signIn: boolean
+  readonly prices: Prices
   /** Whether the page asks again and again, because the agent is loaded again when a file changes. */
   readonly reloads?: boolean
   readonly person?: Person | undefined
@@ -20,8 +22,17 @@ interface PageDescription {
   readonly problem?: Problem | undefined
 }
 
+/** The prices of models in US dollars per million tokens. */
+type Prices = Readonly<Record<string, { readonly input: number; readonly output: number }>>
+
 /** The part of the package with the page that commands use. This package does not depend on it. */
 interface Studio {
+  readonly ModelPrices: {
+    readonly safeParse: (text: string) => {
+      readonly data?: Prices | undefined
+      readonly error?: { readonly issues: readonly { readonly message: string }[] } | undefined
+    }
+  }
   readonly createStudioListener: (options: {
     readonly bridge: Bridge
     readonly info: (reader: { readonly principal: Principal | undefined }) => PageDescription
@@ -34,4 +45,13 @@ interface Studio {
 export async function importStudio(url: string): Promise<Studio> {
   // Its own tests check that it fits.
   return (await import(url)) as Studio
+}
+
+/** Returns the prices of models that the environment has. Throws a `LoadError` if they cannot be read. */
+export function readPrices({ ModelPrices }: Studio, env: NodeJS.ProcessEnv): Prices {
+  const text = env['MODEL_PRICES'] ?? ''
+  if (text.trim() === '') return {}
+  const { data, error } = ModelPrices.safeParse(text)
+  if (data) return data
+  throw new LoadError('unservable', `MODEL_PRICES ${error?.issues[0]?.message ?? 'is wrong.'}`)
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { useDescribeCall } from '../plugin/use-describe-call.ts'
 import { useLabels } from '../i18n/language.tsx'
 import type { ApprovalEntry } from './approval-picture.tsx'
+import { estimateCost, formatCost, type Tariff } from './cost.ts'
 import { formatMs, formatTime } from './format.ts'
 import {
   EntryDetails,
@@ -13,15 +14,7 @@ import {
 } from './entry-details.tsx'
 import { inspection, type ChatPlace } from './inspection.ts'
 import { useInspectorLabels, ScrolledText, useNow } from './parts.tsx'
-import {
-  type TimeScale,
-  arrangeTimeline,
-  costOf,
-  LANES,
-  type Row,
-  type TokenPrices,
-  type TurnRows,
-} from './timeline-rows.ts'
+import { type TimeScale, arrangeTimeline, LANES, type Row, type TurnRows } from './timeline-rows.ts'
 import type { TurnTrace } from './trace.ts'
 import { useValue } from '../observable-value.ts'
 
@@ -31,8 +24,8 @@ export interface ChatTimelineProps {
   readonly clockOffset: number
   /** The streams of this page. */
   readonly streams: readonly TurnTrace[]
-  /** Prices of tokens. Without that of a model, the cost of its turn is not shown. */
-  readonly prices: TokenPrices
+  /** Without the price of a model, the cost of its turn is not shown. */
+  readonly tariff: Tariff
   /** Reads what the model was asked. */
   readonly api: Pick<AdkApi, 'readModelCall'>
   readonly onEarlier: () => void
@@ -40,7 +33,7 @@ export interface ChatTimelineProps {
 
 /** What happened in the chat, from the server's record: one axis for all turns, and each turn with its entries. */
 export function ChatTimeline(props: ChatTimelineProps) {
-  const { timeline, clockOffset, streams, prices, api, onEarlier } = props
+  const { timeline, clockOffset, streams, tariff, api, onEarlier } = props
   const labels = useInspectorLabels()
   const isOpen = timeline.entries.some(
     ({ type, endedAt }) => endedAt === undefined && type === 'turn',
@@ -58,7 +51,7 @@ export function ChatTimeline(props: ChatTimelineProps) {
       <ol className="chat-turns" reversed>
         {turns.toReversed().map((turn) => (
           <li key={turn.messageId}>
-            <TurnView {...{ turn, prices, selected, reader }} source={source} />
+            <TurnView {...{ turn, tariff, selected, reader }} source={source} />
           </li>
         ))}
       </ol>
@@ -224,17 +217,17 @@ function Bar({ row, scale, onClick }: BarProps) {
 interface TurnViewProps {
   readonly turn: TurnRows
   readonly reader: string | undefined
-  readonly prices: TokenPrices
+  readonly tariff: Tariff
   readonly source: ModelCallSource
   readonly selected: string | undefined
 }
 
-function TurnView({ turn: rowsOfTurn, prices, source, selected, reader }: TurnViewProps) {
+function TurnView({ turn: rowsOfTurn, tariff, source, selected, reader }: TurnViewProps) {
   const { turn, text, rows, messageId, scale } = rowsOfTurn
   const labels = useInspectorLabels()
-  const cost = costOf(
-    rows.flatMap(({ entry }) => entry ?? []),
-    prices,
+  const cost = estimateCost(
+    rows.flatMap(({ entry }) => (entry?.type === 'model' ? [entry] : [])),
+    tariff,
   )
   return (
     <section className="chat-turn" aria-label={text === undefined ? labels.turn : text}>
@@ -343,11 +336,6 @@ function useRowName({ entry, trace }: Row): string {
 function readQuestion({ toolName, args }: Pick<ApprovalEntry, 'toolName' | 'args'>) {
   const { message } = args
   return toolName === 'adk_request_input' && typeof message === 'string' ? message : undefined
-}
-
-function formatCost(cost: number, locale: string): string {
-  const amount = { style: 'currency', currency: 'USD', maximumFractionDigits: 4 } as const
-  return `≈ ${cost.toLocaleString(locale, amount)}`
 }
 
 function percent(part: number): string {

@@ -17,11 +17,11 @@ import type { AgentInfo } from '../../studio-info.ts'
 import { isOneOf, StoredChoice, useChoice } from '../settings.ts'
 import { type ApprovalEntry, ApprovalPictures } from './approval-picture.tsx'
 import { ChatTimeline } from './chat-timeline.tsx'
+import type { Tariff } from './cost.ts'
 import { inspection } from './inspection.ts'
 import { RecordingPanel } from './recording-panel.tsx'
 import { Streams, WireList } from './traffic.tsx'
 import { useInspectorLabels } from './parts.tsx'
-import type { TokenPrices } from './timeline-rows.ts'
 import { WaitingNote } from './waiting-note.tsx'
 import type { WireLog, WireView } from './wire-log.ts'
 
@@ -41,7 +41,7 @@ export interface InspectorProps {
   readonly chatId: string | undefined
   readonly busy: boolean
   readonly connection: ConnectionState
-  readonly prices: TokenPrices
+  readonly tariff: Tariff
   readonly onReplay: (recording: string) => void
   /** The agent of the chat, if the server describes it. */
   readonly agent: AgentInfo | undefined
@@ -51,12 +51,14 @@ export interface InspectorProps {
   readonly isEmulated: boolean
   /** Called with a message for the open chat. */
   readonly onSend: (message: string) => void
+  /** Opens another chat. */
+  readonly onOpenChat: (chatId: string) => void
 }
 
 /** Shows what happened in the chat, from the record of the server, what it is waiting for, and the traffic of this page. */
 export function Inspector(props: InspectorProps) {
-  const { log, recorder, api, chatId, busy, connection, prices, onReplay } = props
-  const { agent, isEmulated, hasSessions, onSend } = props
+  const { log, recorder, api, chatId, busy, connection, tariff, onReplay } = props
+  const { agent, isEmulated, hasSessions, onSend, onOpenChat } = props
   const labels = useInspectorLabels()
   const view = useSyncExternalStore(log.subscribe, log.view)
   const [tab, chooseTab] = useChoice(storedTab)
@@ -82,7 +84,7 @@ export function Inspector(props: InspectorProps) {
           {
             name: 'timeline',
             label: labels.timeline,
-            content: <TimelineTab {...{ api, chatId, loaded, view, prices }} />,
+            content: <TimelineTab {...{ api, chatId, loaded, view, tariff }} />,
           },
           ...(agent
             ? [
@@ -98,7 +100,9 @@ export function Inspector(props: InspectorProps) {
                 {
                   name: 'session',
                   label: labels.session,
-                  content: <SessionPanel key={chatId} {...{ api, chatId, timeline }} />,
+                  content: (
+                    <SessionPanel key={chatId} {...{ api, chatId, timeline, tariff, onOpenChat }} />
+                  ),
                 },
               ]
             : []),
@@ -113,11 +117,7 @@ export function Inspector(props: InspectorProps) {
               />
             ),
           },
-          {
-            name: 'streams',
-            label: labels.streams,
-            content: <Streams turns={view.turns} />,
-          },
+          { name: 'streams', label: labels.streams, content: <Streams turns={view.turns} /> },
           {
             name: 'wire',
             label: labels.wire,
@@ -134,12 +134,12 @@ export function Inspector(props: InspectorProps) {
   )
 }
 
-interface TimelineTabProps extends Pick<InspectorProps, 'api' | 'chatId' | 'prices'> {
+interface TimelineTabProps extends Pick<InspectorProps, 'api' | 'chatId' | 'tariff'> {
   readonly loaded: LoadedTimeline
   readonly view: WireView
 }
 
-function TimelineTab({ api, chatId, loaded, view, prices }: TimelineTabProps) {
+function TimelineTab({ api, chatId, loaded, view, tariff }: TimelineTabProps) {
   const labels = useInspectorLabels()
   const { timeline, clockOffset, isFailed, loadEarlier } = loaded
   if (chatId === undefined) return <p className="inspector-empty">{labels.notStored}</p>
@@ -150,7 +150,7 @@ function TimelineTab({ api, chatId, loaded, view, prices }: TimelineTabProps) {
       {timeline && (
         <ChatTimeline
           key={chatId}
-          {...{ timeline, clockOffset, prices, api }}
+          {...{ timeline, clockOffset, tariff, api }}
           streams={view.turns}
           onEarlier={loadEarlier}
         />

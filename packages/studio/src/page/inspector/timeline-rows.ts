@@ -100,31 +100,6 @@ function toNetworkRow(trace: TurnTrace, now: number): Row {
   }
 }
 
-/** The prices of models in US dollars per million tokens. */
-export type TokenPrices = Readonly<
-  Record<string, { readonly input: number; readonly output: number }>
->
-
-/** Estimates the cost of model calls in US dollars. Undefined if the price or the tokens of one of them are not known. */
-export function costOf(entries: readonly TimelineEntry[], prices: TokenPrices): number | undefined {
-  const calls = entries.filter((entry) => entry.type === 'model')
-  if (calls.length === 0) return undefined
-  return calls.reduce<number | undefined>((sum, { usage, model }) => {
-    const price = findPrice(model ?? '', prices)
-    if (sum === undefined || !usage || !price) return undefined
-    const { inputTokens, outputTokens } = usage
-    return sum + (inputTokens * price.input + outputTokens * price.output) / 1_000_000
-  }, 0)
-}
-
-/** Versions such as `gemini-2.5-flash-001` have the price of the longest name that they start with. */
-function findPrice(model: string, prices: TokenPrices): TokenPrices[string] | undefined {
-  const [name] = Object.keys(prices)
-    .filter((each) => model === each || model.startsWith(`${each}-`))
-    .toSorted((one, other) => other.length - one.length)
-  return name === undefined ? undefined : prices[name]
-}
-
 /** A period of time. `waiting` periods, in which the chat waits only for people, may be shortened. */
 export interface Period {
   readonly from: number

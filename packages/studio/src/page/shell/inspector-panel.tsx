@@ -9,6 +9,7 @@ import { useLabels } from '../i18n/language.tsx'
 import { messageRequests } from '../developer/message-requests.ts'
 import { storesChats, useMode } from '../settings.ts'
 import { useModeTexts } from './mode-switch.tsx'
+import { createTariff } from '../inspector/cost.ts'
 import { isReplying } from '../inspector/inspection.ts'
 import { useValue } from '../observable-value.ts'
 
@@ -17,12 +18,11 @@ interface InspectorPanelProps {
   /** The name of the chat's agent, if the bridge has several. */
   readonly agentName: string | undefined
   readonly onReplay: (recording: string) => void
+  readonly onOpenChat: (chatId: string) => void
   /** Called when the panel has sent a message. */
   readonly onSent: () => void
   readonly onClose: () => void
 }
-
-const NO_PRICES = {}
 
 // Loaded when the inspector is opened.
 const Inspector = lazy(async () => {
@@ -77,6 +77,7 @@ function LiveInspector({
   chatId,
   agentName,
   onReplay,
+  onOpenChat,
   onSent,
 }: Omit<InspectorPanelProps, 'onClose'>) {
   const [mode] = useMode()
@@ -84,19 +85,20 @@ function LiveInspector({
   const connection = useConnection(useTransport(mode))
   const stored = storesChats(mode) ? chatId : undefined
   const studio = useStudio()
-  const prices = studio?.prices ?? NO_PRICES
   const agents = studio?.agents ?? []
   // A new chat has the agent that was chosen for it.
   const name = agentName ?? newChatAgents.get(chatId)
   const agent =
     stored === undefined ? undefined : (agents.find((each) => each.name === name) ?? agents[0])
+  const model = mode === 'live' ? studio?.liveModel : studio?.model
+  const tariff = createTariff(studio?.prices ?? {}, mode === 'live' ? undefined : agent, model)
   const onSend = (message: string): void => {
     messageRequests.send(message)
     onSent()
   }
   return (
     <Inspector
-      {...{ log, recorder, api, busy, connection, prices, onReplay, agent, onSend }}
+      {...{ log, recorder, api, busy, connection, tariff, onReplay, agent, onSend, onOpenChat }}
       isEmulated={studio?.emulated === true}
       hasSessions={studio?.sessions === true}
       chatId={stored}

@@ -1,6 +1,7 @@
-import { type SubmitEvent, useId, useState } from 'react'
+import { type SubmitEvent, useId } from 'react'
 
 import type { ToolInfo } from '../../../studio-info.ts'
+import { JsonInput } from '../json-input.tsx'
 import { useAgentLabels } from './labels.ts'
 import { readFields, readValue, type ToolField } from './tool-fields.ts'
 
@@ -94,46 +95,8 @@ function FieldInput({ field, id, describedBy }: FieldInputProps) {
         />
       )
     case 'json':
-      return <JsonInput {...common} isRequired={isRequired} />
+      return <JsonInput {...common} isRequired={isRequired} notJson={labels.notJson} />
     case 'text':
       return <input {...common} type="text" autoComplete="off" required={isRequired} />
-  }
-}
-
-interface JsonInputProps {
-  readonly id: string
-  readonly name: string
-  readonly 'aria-describedby': string | undefined
-  readonly defaultValue: string
-  readonly isRequired: boolean
-}
-
-/** The browser shows what is wrong when the form is sent, as for the other fields. */
-function JsonInput({ isRequired, ...attributes }: JsonInputProps) {
-  const { notJson } = useAgentLabels()
-  const [isInvalid, setInvalid] = useState(false)
-  return (
-    <textarea
-      {...attributes}
-      rows={3}
-      spellCheck={false}
-      required={isRequired}
-      aria-invalid={isInvalid}
-      onInput={({ currentTarget }) => {
-        const isValid = isJson(currentTarget.value)
-        currentTarget.setCustomValidity(isValid ? '' : notJson)
-        setInvalid(!isValid)
-      }}
-    />
-  )
-}
-
-function isJson(text: string): boolean {
-  if (text === '') return true
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }

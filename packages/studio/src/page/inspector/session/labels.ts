@@ -8,6 +8,26 @@ interface SessionLabels {
   readonly unreadable: string
   readonly state: string
   readonly noState: string
+  readonly addKey: string
+  readonly key: string
+  readonly keyHint: string
+  readonly valueOf: (key: string) => string
+  readonly newValue: string
+  readonly notJson: string
+  readonly saveKey: string
+  readonly keySaved: (key: string) => string
+  readonly saveProblems: { readonly busy: string; readonly failed: string }
+  readonly artifacts: string
+  readonly noArtifacts: string
+  readonly unreadableArtifacts: string
+  readonly versions: (count: number) => string
+  readonly version: string
+  readonly download: string
+  readonly loadingArtifact: string
+  readonly unreadableArtifact: string
+  readonly onlyDownload: string
+  readonly importFile: string
+  readonly importProblems: { readonly 'not-a-session': string; readonly failed: string }
   readonly events: string
   /** The position in the list of events. */
   readonly position: (at: number, count: number) => string
@@ -33,6 +53,32 @@ const en: SessionLabels = {
   unreadable: 'The session could not be loaded.',
   state: 'Session state',
   noState: 'The state is empty.',
+  addKey: 'Add a key',
+  key: 'Key',
+  keyHint: 'ADK does not store keys that begin with temp:',
+  valueOf: (key) => `Value of ${key} (JSON)`,
+  newValue: 'Value (JSON)',
+  notJson: 'Enter JSON, such as 5, "text" or {"a": 1}.',
+  saveKey: 'Save',
+  keySaved: (key) => `${key} is saved.`,
+  saveProblems: {
+    busy: 'A reply is running. Save again when it has ended.',
+    failed: 'The key could not be saved.',
+  },
+  artifacts: 'Artifacts',
+  noArtifacts: 'The agent has saved no files.',
+  unreadableArtifacts: 'The artifacts could not be loaded.',
+  versions: (count) => (count === 1 ? '1 version' : `${count} versions`),
+  version: 'Version',
+  download: 'Download',
+  loadingArtifact: 'Loading the file…',
+  unreadableArtifact: 'The file could not be loaded.',
+  onlyDownload: 'This file cannot be shown here. Download it to open it.',
+  importFile: 'Import a session file',
+  importProblems: {
+    'not-a-session': 'This is not the file of an ADK session.',
+    failed: 'The session could not be imported.',
+  },
   events: 'ADK events',
   position: (at, count) => `Event ${at} of ${count}`,
   previous: 'Previous event',
@@ -57,6 +103,32 @@ const ja: SessionLabels = {
   unreadable: 'セッションを読み込めませんでした。',
   state: 'セッションの状態',
   noState: '状態は空です。',
+  addKey: 'キーを追加',
+  key: 'キー',
+  keyHint: 'temp: で始まるキーはADKに保存されません',
+  valueOf: (key) => `${key} の値（JSON）`,
+  newValue: '値（JSON）',
+  notJson: '5、"text"、{"a": 1} のようなJSONを入力してください。',
+  saveKey: '保存',
+  keySaved: (key) => `${key} を保存しました。`,
+  saveProblems: {
+    busy: '応答の実行中です。終わってからもう一度保存してください。',
+    failed: 'キーを保存できませんでした。',
+  },
+  artifacts: 'アーティファクト',
+  noArtifacts: 'エージェントが保存したファイルはありません。',
+  unreadableArtifacts: 'アーティファクトを読み込めませんでした。',
+  versions: (count) => `${count}個のバージョン`,
+  version: 'バージョン',
+  download: 'ダウンロード',
+  loadingArtifact: 'ファイルを読み込んでいます…',
+  unreadableArtifact: 'ファイルを読み込めませんでした。',
+  onlyDownload: 'このファイルはここでは表示できません。ダウンロードして開いてください。',
+  importFile: 'セッションファイルを取り込む',
+  importProblems: {
+    'not-a-session': 'ADKセッションのファイルではありません。',
+    failed: 'セッションを取り込めませんでした。',
+  },
   events: 'ADKのイベント',
   position: (at, count) => `イベント ${at} / ${count}`,
   previous: '前のイベント',

@@ -1,15 +1,21 @@
 import type { Timeline } from 'adk-stream-protocol/client'
-import { ChevronDown, ChevronUp } from 'lucide-react'
+import { ChevronDown, ChevronUp, Download } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 
 import { IconButton } from '../../icon-button.tsx'
+import { estimateCost, formatCost, type Tariff } from '../cost.ts'
 import type { ModelCallSource } from '../entry-details.tsx'
 import { ScrolledText } from '../parts.tsx'
+import { Artifacts } from './artifacts.tsx'
+import { ImportSession } from './import-session.tsx'
 import { findRecordedCalls, Instructions } from './instructions.tsx'
 import { useSessionLabels } from './labels.ts'
+import { type Loading, readSession } from './session-api.ts'
+import { StateEditor } from './state-editor.tsx'
 import {
   countTokens,
-  StoredSession,
+  readModelCalls,
+  type StoredSession,
   summarizeEvent,
   toShortJson,
   type StoredEvent,
@@ -20,54 +26,87 @@ interface SessionPanelProps {
   readonly chatId: string
   /** The session is read again when the timeline changes. */
   readonly timeline: Timeline | undefined
+  readonly tariff: Tariff
+  /** Opens another chat. */
+  readonly onOpenChat: (chatId: string) => void
 }
 
 /** The session of the chat as ADK stores it: its state, its tokens, and its events step by step. */
-export function SessionPanel({ api, chatId, timeline }: SessionPanelProps) {
+export function SessionPanel(props: SessionPanelProps) {
+  const { api, chatId, timeline, tariff, onOpenChat } = props
   const labels = useSessionLabels()
-  const loading = useSession(chatId, timeline)
+  const [changes, setChanges] = useState(0)
+  const entries = timeline?.entries.map(({ id, endedAt }) => [id, endedAt]) ?? 'not loaded'
+  const version = JSON.stringify([changes, entries])
+  const loading = useSession(chatId, version)
   switch (loading.state) {
     case 'loading':
       return <p role="status">{labels.loading}</p>
     case 'missing':
-      return <p className="inspector-empty">{labels.empty}</p>
+      return (
+        <section className="recording">
+          <p className="inspector-empty">{labels.empty}</p>
+          <ImportSession onImported={onOpenChat} />
+        </section>
+      )
     case 'failed':
       return <p role="alert">{labels.unreadable}</p>
     case 'ready':
-      return <SessionView session={loading.session} timeline={timeline} source={{ api, chatId }} />
+      return (
+        <SessionView
+          session={loading.session}
+          source={{ api, chatId }}
+          onChanged={() => setChanges(changes + 1)}
+          {...{ timeline, tariff, version, onOpenChat }}
+        />
+      )
   }
 }
 
-interface SessionViewProps extends Pick<SessionPanelProps, 'timeline'> {
+interface SessionViewProps extends Pick<SessionPanelProps, 'timeline' | 'tariff' | 'onOpenChat'> {
   readonly session: StoredSession
   readonly source: ModelCallSource
+  /** Another value means that something has happened in the chat. */
+  readonly version: string
+  /** Called when this panel has changed the session. */
+  readonly onChanged: () => void
 }
 
-function SessionView({ session, timeline, source }: SessionViewProps) {
+function SessionView(props: SessionViewProps) {
+  const { session, timeline, source, tariff, version, onChanged, onOpenChat } = props
   const labels = useSessionLabels()
   const calls = findRecordedCalls(timeline)
   const { state, events } = session
-  const { input, output } = countTokens(events)
-  const format = new Intl.NumberFormat(labels.locale)
+  const { chatId } = source
   return (
     <>
-      <section>
-        <p>{labels.tokens(format.format(input), format.format(output))}</p>
-        <button type="button" className="inspector-more" onClick={() => saveSession(session)}>
+      <section className="recording">
+        <Totals events={events} tariff={tariff} />
+        <button type="button" onClick={() => saveSession(session)}>
+          <Download size={16} aria-hidden="true" />
           {labels.save}
         </button>
+        <ImportSession onImported={onOpenChat} />
       </section>
-      <section>
-        <h3>{labels.state}</h3>
-        {Object.keys(state).length === 0 ? (
-          <p className="inspector-empty">{labels.noState}</p>
-        ) : (
-          <ScrolledText>{toShortJson(state)}</ScrolledText>
-        )}
-      </section>
+      <StateEditor {...{ chatId, state }} onSaved={onChanged} />
+      <Artifacts {...{ chatId, version }} />
       {calls.length > 1 && <Instructions calls={calls} source={source} />}
       <Events events={events} />
     </>
+  )
+}
+
+/** The tokens of the whole chat, and an estimate of their cost. */
+function Totals({ events, tariff }: Pick<StoredSession, 'events'> & { readonly tariff: Tariff }) {
+  const labels = useSessionLabels()
+  const { input, output } = countTokens(events)
+  const cost = estimateCost(readModelCalls(events), tariff)
+  const format = new Intl.NumberFormat(labels.locale)
+  return (
+    <p>
+      {labels.tokens(format.format(input), format.format(output))}
+      {cost !== undefined && <> {formatCost(cost, labels.locale)}</>}
+    </p>
   )
 }
 
@@ -159,16 +198,9 @@ function saveSession(session: StoredSession): void {
   URL.revokeObjectURL(url)
 }
 
-type Loading =
-  | { readonly state: 'loading' | 'missing' | 'failed' }
-  | { readonly state: 'ready'; readonly session: StoredSession }
-
 /** Reads the session, and reads it again when something has happened in the chat. */
-function useSession(chatId: string, timeline: Timeline | undefined): Loading {
+function useSession(chatId: string, version: string): Loading {
   const [loading, setLoading] = useState<Loading>({ state: 'loading' })
-  const version = JSON.stringify(
-    timeline?.entries.map(({ id, endedAt }) => [id, endedAt]) ?? 'not loaded',
-  )
   useEffect(() => {
     let isCurrent = true
     const load = async (): Promise<void> => {
@@ -182,16 +214,4 @@ function useSession(chatId: string, timeline: Timeline | undefined): Loading {
     // oxlint-disable-next-line react/exhaustive-effect-dependencies -- another version is another session
   }, [chatId, version])
   return loading
-}
-
-async function readSession(chatId: string): Promise<Loading> {
-  try {
-    const response = await fetch(`/chats/${encodeURIComponent(chatId)}/session`)
-    if (response.status === 404) return { state: 'missing' }
-    const session = StoredSession.safeParse(await response.json()).data
-    return session ? { state: 'ready', session } : { state: 'failed' }
-  } catch {
-    // The server cannot be reached. The panel says so, and reads again with the next change.
-    return { state: 'failed' }
-  }
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 
+import type { PricedCall } from '../cost.ts'
+
 const Part = z.looseObject({
   text: z.string().optional(),
   functionCall: z.looseObject({ name: z.string().optional() }).optional(),
@@ -19,6 +21,7 @@ export const StoredEvent = z.looseObject({
   timestamp: z.number(),
   content: z.looseObject({ parts: z.array(Part).optional() }).nullish(),
   usageMetadata: Usage.nullish(),
+  modelVersion: z.string().nullish(),
 })
 export type StoredEvent = z.infer<typeof StoredEvent>
 
@@ -62,6 +65,22 @@ export function countTokens(events: readonly StoredEvent[]): TokenTotals {
     }),
     { input: 0, output: 0 },
   )
+}
+
+/** Returns the model calls of a session, as far as they have reported their tokens. */
+export function readModelCalls(events: readonly StoredEvent[]): PricedCall[] {
+  return events.flatMap((event) => {
+    if (!event.usageMetadata) return []
+    const { input, output } = countTokens([event])
+    const { author: agent, modelVersion } = event
+    return [
+      {
+        agent,
+        model: modelVersion ?? undefined,
+        usage: { inputTokens: input, outputTokens: output },
+      },
+    ]
+  })
 }
 
 /** Longer texts, such as pictures, are shortened on the screen. An exported file has them whole. */
