@@ -121,7 +121,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await click(client, 0, 'send', { ...others, 'number.nights': '2' })
     expect(client.results).toEqual([{ nights: 2, view: 'sea', late: true }])
     expect(client.text).toEqual(['Booked.'])
-    expect(textsOf(client)).toEqual(['adk_request_input: approved'])
+    expect(textsOf(client)).toEqual(['adk_request_input: answered'])
   })
 
   test('[AG1541] a question for one value has one field, and can be declined', async () => {
@@ -131,7 +131,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(client.results).toEqual([3])
     await client.say(ask('{"type":"integer"}'))
     await click(client, 1, 'decline')
-    expect(textsOf(client)[1]).toBe('adk_request_input: denied')
+    expect(textsOf(client)[1]).toBe('adk_request_input: declined')
     expect(client.text).toEqual(['Booked.', 'Booked.'])
   })
 
@@ -153,3 +153,79 @@ async function hasCards(path: string): Promise<boolean> {
   const response = await fetch(`${testBridge.url}${path}/info`, { headers })
   return ((await response.json()) as { a2uiEnabled: boolean }).a2uiEnabled
 }
+
+describe('with a preview', () => {
+  let fee = 1
+  let previewed: TestBridge
+
+  beforeAll(async () => {
+    previewed = await TestBridge.open({
+      isLive: false,
+      approvals: {
+        process_payment: {
+          title: 'Payment',
+          requirePreview: true,
+          preview: ({ amount }) => ({
+            headline: `Send $${String(amount)}`,
+            lines: [{ label: 'Fee', value: `$${fee}` }],
+            ...(amount === 9 && { blocked: 'Nine is too much.' }),
+          }),
+        },
+      },
+    })
+  })
+
+  afterAll(() => previewed[Symbol.asyncDispose]())
+
+  const [version] = AG_UI_VERSIONS
+  const open = (headers: Readonly<Record<string, string>> = {}): AgUiClient => {
+    if (!version) throw new Error('There is no client.')
+    return new AgUiClient(version, { url: previewed.url, path: '/ag-ui/cards', headers })
+  }
+  const shown = (client: AgUiClient): (string | undefined)[] =>
+    cardsOf(client).flatMap((card) => [...card.values()].map(({ text }) => text))
+
+  test('[AG1542] a card shows the preview and every argument as it is, and its click names the preview', async () => {
+    fee = 1
+    const client = open()
+    await client.say(`${callPayment(5, 'Bob\u202E\nok')}[[then]][[say Paid.]]`)
+    expect(shown(client)).toEqual([
+      undefined,
+      undefined,
+      'Send $5\nAllow process_payment(amount: 5, recipient: "Bob⟨U+202E⟩\\nok")?',
+      'Fee: $1',
+      'amount: 5',
+      'recipient: "Bob⟨U+202E⟩\\nok"',
+      undefined,
+      undefined,
+      'Approve',
+      undefined,
+      'Deny',
+    ])
+    fee = 2
+    await click(client, 0, 'approve')
+    expect(client.refused).toEqual(['preview-changed'])
+    expect(previewed.wallet.payments).toEqual([])
+    // The card that is shown again has the new preview.
+    expect(shown(client)).toContain('Fee: $2')
+    await click(client, 0, 'approve')
+    expect(previewed.wallet.payments).toHaveLength(1)
+  })
+
+  test('[AG1542] a call that the preview blocks can only be denied', async () => {
+    const client = open()
+    await client.say(`${callPayment(9, 'Eve')}[[then]][[say All right.]]`)
+    expect(shown(client)).toContain('Nine is too much.')
+    expect(shown(client)).not.toContain('Approve')
+    await click(client, 0, 'deny')
+    expect(client.text).toEqual(['All right.'])
+  })
+
+  test('[AG1542] cards speak the language of the browser', async () => {
+    const client = open({ 'accept-language': 'ja,en;q=0.5' })
+    await client.say(`${callPayment(3, 'Ken')}[[then]][[say はい。]]`)
+    expect(shown(client)).toEqual(expect.arrayContaining(['承認', '拒否']))
+    await click(client, 0, 'deny')
+    expect(textsOf(client)).toEqual(['process_payment: 拒否済み'])
+  })
+})

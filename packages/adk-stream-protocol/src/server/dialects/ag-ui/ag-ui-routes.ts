@@ -33,13 +33,20 @@ function profileRoutes(root: string, options: AgUiOptions & RunServiceParts): re
   const { limits, hasCards } = options
   const names = [...options.agents.keys()]
   const service = new RunService(options)
-  const readInput = (body: unknown): RunInput =>
-    hasCards ? readClick(readRunInput(body)) : readRunInput(body)
+  const readInput = (body: unknown, { exchange }: AuthenticatedRequest): RunInput => {
+    const input = readRunInput(body)
+    const language = exchange.headers.get('accept-language') ?? undefined
+    return hasCards ? { ...readClick(input), language } : input
+  }
 
-  const run = (principal: Principal, body: unknown, agent: string | undefined): Promise<Reply> =>
-    service.run(principal, readInput(body), toAddressed(names, agent))
-  const connect = (principal: Principal, body: unknown): Promise<Reply> =>
-    service.connect(principal, readInput(body))
+  const run = (
+    request: AuthenticatedRequest,
+    body: unknown,
+    agent: string | undefined,
+  ): Promise<Reply> =>
+    service.run(request.principal, readInput(body, request), toAddressed(names, agent))
+  const connect = (request: AuthenticatedRequest, body: unknown): Promise<Reply> =>
+    service.connect(request.principal, readInput(body, request))
   const stop = async (principal: Principal, threadId: string): Promise<Reply> => {
     await service.stop(principal, threadId)
     return reply(200, { stopped: true })
@@ -52,15 +59,15 @@ function profileRoutes(root: string, options: AgUiOptions & RunServiceParts): re
     const body = await readBody(request)
     const { principal } = request
     const call = Call.safeParse(body).data
-    if (!call) return run(principal, body, readAgent(request.exchange).addressed)
+    if (!call) return run(request, body, readAgent(request.exchange).addressed)
     const { agentId, threadId } = call.params ?? {}
     switch (call.method) {
       case 'info':
         return info()
       case 'agent/run':
-        return run(principal, call.body, agentId)
+        return run(request, call.body, agentId)
       case 'agent/connect':
-        return connect(principal, call.body)
+        return connect(request, call.body)
       case 'agent/stop':
         return stop(principal, checkInput(ChatId, threadId, 'Send `params.threadId`.'))
     }
@@ -77,12 +84,12 @@ function profileRoutes(root: string, options: AgUiOptions & RunServiceParts): re
     {
       method: 'POST',
       path: `${root}/agent/:name/run`,
-      handle: async (request) => run(request.principal, await readBody(request), request.name),
+      handle: async (request) => run(request, await readBody(request), request.name),
     },
     {
       method: 'POST',
       path: `${root}/agent/:name/connect`,
-      handle: async (request) => connect(request.principal, await readBody(request)),
+      handle: async (request) => connect(request, await readBody(request)),
     },
     {
       method: 'POST',

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 
 import { isRecord } from '../../../protocol/guards.ts'
+import type { DataParts } from '../../../protocol/message.ts'
 import type { Interrupt, RunEvent } from './events.ts'
+import type { OpenInterrupt } from './interrupts.ts'
 import type { ResumeEntry, RunInput } from './run-input.ts'
 
 /**
@@ -10,31 +12,98 @@ import type { ResumeEntry, RunInput } from './run-input.ts'
  */
 
 /** Returns what a person can answer as cards with buttons, or forms. */
-export function toCards(interrupts: readonly Interrupt[]): RunEvent[] {
-  return interrupts.map((interrupt) =>
-    interrupt.reason === 'input_required' ? toForm(interrupt) : toButtons(interrupt),
+export function toCards(interrupts: readonly OpenInterrupt[], labels: CardLabels): RunEvent[] {
+  return interrupts.map((open) =>
+    open.interrupt.reason === 'input_required'
+      ? toForm(open.interrupt, labels)
+      : toButtons(open, labels),
   )
 }
 
 /** Returns the card of an approval or a question that has ended. It replaces the one with the buttons. */
-export function toEndedCard(approvalId: string, text: string): RunEvent {
-  return toSurface(approvalId, [{ id: 'root', component: 'Text', text }])
+export function toEndedCard(
+  { approvalId, kind, state }: DataParts['approval'],
+  toolName: string | undefined,
+  labels: CardLabels,
+): RunEvent[] {
+  if (state === 'requested') return []
+  const ended = (kind === undefined ? labels.states : labels.answers)[state]
+  const text = `${toolName ?? labels.call}: ${ended}`
+  return [toSurface(approvalId, [{ id: 'root', component: 'Text', text }])]
 }
 
-function toButtons({ id, reason, message }: Interrupt): RunEvent {
+/** A call with all its arguments, and what its preview says. The click names the preview, so that nobody approves another one. */
+function toButtons({ interrupt, words, preview }: OpenInterrupt, labels: CardLabels): RunEvent {
+  const { id, reason, message } = interrupt
   const isApproval = reason === 'tool_call' || reason === 'adk:page_tool'
   const context = { approvalId: id }
-  const buttons = isApproval
-    ? [
-        ...button('approve', 'Approve', { name: APPROVE, context }),
-        ...button('deny', 'Deny', { name: DENY, context }),
-      ]
-    : [
-        ...button('approve', 'Continue', { name: ANSWER, context }),
-        ...button('deny', 'Decline', { name: DECLINE, context }),
-      ]
-  const row = { id: 'buttons', component: 'Row', children: ['approve', 'deny'] }
-  return toSurface(id, [...frame(message, ['buttons']), row, ...buttons])
+  const approve = { name: APPROVE, context: { ...context, preview: preview?.digest ?? '' } }
+  const yes = isApproval
+    ? button('approve', labels.approve, approve)
+    : button('approve', labels.done, { name: ANSWER, context })
+  const no = isApproval
+    ? button('deny', labels.deny, { name: DENY, context })
+    : button('deny', labels.decline, { name: DECLINE, context })
+  const buttons = preview?.blocked === undefined ? [...yes, ...no] : no
+  const children = preview?.blocked === undefined ? ['approve', 'deny'] : ['deny']
+  const details = isApproval ? [...words.preview, ...words.args] : []
+  const rows = details.map((text, index) => ({ id: `detail-${index}`, component: 'Text', text }))
+  return toSurface(id, [
+    ...frame(message, [...rows.map((row) => row.id), 'buttons']),
+    ...rows,
+    { id: 'buttons', component: 'Row', children },
+    ...buttons,
+  ])
+}
+
+type EndedState = Exclude<DataParts['approval']['state'], 'requested'>
+type EndedStates = Readonly<Record<EndedState, string>>
+
+/** The words of cards. */
+export interface CardLabels {
+  readonly approve: string
+  readonly deny: string
+  /** A sign-in is done, or a link was opened. */
+  readonly done: string
+  readonly decline: string
+  readonly send: string
+  /** A call whose tool is not known. */
+  readonly call: string
+  /** What has become of an approval. */
+  readonly states: EndedStates
+  /** What has become of a question. */
+  readonly answers: EndedStates
+}
+
+const ENDED = { expired: 'expired', cancelled: 'cancelled', unknown: 'outcome unknown' }
+
+const ENGLISH: CardLabels = {
+  approve: 'Approve',
+  deny: 'Deny',
+  done: 'Continue',
+  decline: 'Decline',
+  send: 'Send',
+  call: 'Call',
+  states: { ...ENDED, approved: 'approved', denied: 'denied' },
+  answers: { ...ENDED, approved: 'answered', denied: 'declined' },
+}
+
+const ENDED_JAPANESE = { expired: '期限切れ', cancelled: '取り消し', unknown: '結果不明' }
+
+const JAPANESE: CardLabels = {
+  approve: '承認',
+  deny: '拒否',
+  done: '続ける',
+  decline: '回答しない',
+  send: '送信',
+  call: '呼び出し',
+  states: { ...ENDED_JAPANESE, approved: '承認済み', denied: '拒否済み' },
+  answers: { ...ENDED_JAPANESE, approved: '回答済み', denied: '回答なし' },
+}
+
+/** Returns the words for the header `accept-language`. */
+export function toCardLabels(language = ''): CardLabels {
+  return /^ja\b/i.test(language) ? JAPANESE : ENGLISH
 }
 
 /** A field of a form. The kind says how its value is read, because a text field has only text. */
@@ -46,7 +115,7 @@ interface Field {
   readonly options: readonly string[]
 }
 
-function toForm({ id, message, responseSchema }: Interrupt): RunEvent {
+function toForm({ id, message, responseSchema }: Interrupt, labels: CardLabels): RunEvent {
   const fields = toFields(responseSchema)
   const answers = fields.map(({ kind, name }, index) => [`${kind}.${name}`, pathOf(index)] as const)
   const context = { approvalId: id, ...Object.fromEntries(answers) }
@@ -54,8 +123,8 @@ function toForm({ id, message, responseSchema }: Interrupt): RunEvent {
     ...frame(message, [...fields.map((_field, index) => `field-${index}`), 'buttons']),
     ...fields.map(toInput),
     { id: 'buttons', component: 'Row', children: ['send', 'decline'] },
-    ...button('send', 'Send', { name: ANSWER, context }),
-    ...button('decline', 'Decline', { name: DECLINE, context: { approvalId: id } }),
+    ...button('send', labels.send, { name: ANSWER, context }),
+    ...button('decline', labels.decline, { name: DECLINE, context: { approvalId: id } }),
   ]
   const value = fields.map(({ kind }, index) => [`f${index}`, EMPTY[kind]] as const)
   return toSurface(id, components, Object.fromEntries(value))
@@ -168,7 +237,11 @@ export function readClick(input: RunInput): RunInput {
 
 /** The ledger checks the answer, so a value that cannot be read is passed on as it is. An empty field has no value. */
 function toPayload(name: string, values: Readonly<Record<string, unknown>>): unknown {
-  if (name !== ANSWER) return { approved: name === APPROVE }
+  if (name !== ANSWER) {
+    const { preview } = values
+    const isShown = name === APPROVE && preview !== '' && preview !== undefined
+    return { approved: name === APPROVE, ...(isShown && { preview }) }
+  }
   const fields = Object.entries(values)
   // Only a sign-in or a link has no field: to continue is to say that it is done.
   if (fields.length === 0) return undefined

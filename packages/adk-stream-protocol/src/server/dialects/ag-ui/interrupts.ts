@@ -1,6 +1,9 @@
 import type { Approval } from '../../../approvals/approval.ts'
 import { whyUndecidable } from '../../../approvals/deciders.ts'
+import type { ApprovalInWords } from '../../../approvals/describe-approval.ts'
+import { describeApproval } from '../../../approvals/describe-approval.ts'
 import { isRecord } from '../../../protocol/guards.ts'
+import type { ShownPreview } from '../../../protocol/preview.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { withoutUndefined } from '../../../shared/collections.ts'
 import type { Principal } from '../../auth/authenticate.ts'
@@ -17,6 +20,13 @@ export interface RefusedAnswer {
   readonly message: string
 }
 
+/** An interrupt, and what a card says beside its message. */
+export interface OpenInterrupt {
+  readonly interrupt: Interrupt
+  readonly words: ApprovalInWords
+  readonly preview: ShownPreview | undefined
+}
+
 interface InterruptOptions {
   readonly principal: Principal
   readonly chat: ChatRef
@@ -31,7 +41,7 @@ interface InterruptOptions {
 export async function findInterrupts(
   backend: Backend,
   { principal, chat, isVersioned, refused }: InterruptOptions,
-): Promise<Interrupt[]> {
+): Promise<OpenInterrupt[]> {
   const { ledger } = backend
   const pending = await ledger.pendingOf(toAppChat(backend, chat))
   if (pending.length === 0) return []
@@ -56,16 +66,19 @@ async function toInterrupt(
     isVersioned,
     problem,
   }: Pick<InterruptOptions, 'principal' | 'isVersioned'> & { problem: RefusedAnswer | undefined },
-): Promise<Interrupt> {
+): Promise<OpenInterrupt> {
   const { id, toolCallId, toolName, deadline } = approval
   const current = await backend.refresh(approval, principal.id)
   const schema = await readSchema(approval, backend.findTool)
   const view = viewApproval(current.approval, principal, { ...current, schema, names: NO_NAMES })
-  const { hint, title, kind } = current.approval.terms
-  const text = hint ?? title ?? describeCall(approval)
+  const { kind } = current.approval.terms
+  const preview = current.preview.state === 'made' ? current.preview.preview : undefined
+  const words = describeApproval(current.approval, preview)
+  const asked = kind === undefined ? [`Allow ${words.call}?`] : []
+  const text = [...(words.headline === undefined ? [] : [words.headline]), ...asked].join('\n')
   // AG1385: a page tool is not shown before it is approved, so no call is named.
   const isPageTool = kind === undefined && backend.isPageTool(toolName)
-  return {
+  const interrupt = {
     id,
     reason: toReason(backend, approval, isPageTool),
     message: problem ? `${text} (${problem.message})` : text,
@@ -75,6 +88,7 @@ async function toInterrupt(
     ...(isVersioned && { expiresAt: new Date(deadline).toISOString() }),
     metadata: { adk: { ...view, ...(problem && { refused: problem }) } },
   }
+  return { interrupt, words, preview }
 }
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map()
@@ -107,14 +121,4 @@ function toResponseSchema(
     },
     required: ['approved'],
   }
-}
-
-const MAX_DESCRIPTION = 300
-
-/** A page without code of its own for approvals shows only this. */
-function describeCall({ toolName, args }: Approval): string {
-  const values = Object.entries(args).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
-  const text = values.join(', ')
-  const short = text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION)}…` : text
-  return `Allow ${toolName}(${short})?`
 }

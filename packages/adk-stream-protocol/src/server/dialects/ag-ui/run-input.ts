@@ -34,7 +34,10 @@ const RunInput = z.object({
   context: z.unknown().optional(),
   forwardedProps: z.unknown().optional(),
 })
-export type RunInput = z.infer<typeof RunInput>
+export interface RunInput extends z.infer<typeof RunInput> {
+  /** The languages that the browser prefers. */
+  readonly language?: string | undefined
+}
 
 /** Reads a `RunAgentInput`. Throws `bad-request` if it is none. */
 export function readRunInput(body: unknown): RunInput {

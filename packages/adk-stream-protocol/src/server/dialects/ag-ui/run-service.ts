@@ -10,6 +10,7 @@ import type { ChatService, OpenedTurn } from '../../chats/chat-service.ts'
 import type { FileReply, Reply, TurnReply } from '../../http/exchange.ts'
 import { isStoreFailure, readError } from '../../../store/read-error.ts'
 import type { BridgeLimits } from '../../settings/limits.ts'
+import { toCardLabels } from './cards.ts'
 import type { RunEvent } from './events.ts'
 import type { RefusedAnswer } from './interrupts.ts'
 import { findInterrupts } from './interrupts.ts'
@@ -73,7 +74,7 @@ export class RunService {
     const { isPageTool } = await this.#parts.backend.get()
     const writer = new RunWriter({
       isPageTool,
-      hasCards: this.#parts.hasCards,
+      cards: this.#parts.hasCards ? toCardLabels(input.language) : undefined,
       clientCalls: readClientCalls(input),
       hasState: isRecord(input.state),
     })

@@ -1,8 +1,10 @@
 import type { Chunk, DataChunk, TextKind } from '../../../protocol/chunk.ts'
 import { readOffer } from '../../../protocol/chunk.ts'
 import type { DataParts, MessageMetadata, TurnError, Usage } from '../../../protocol/message.ts'
+import type { CardLabels } from './cards.ts'
 import { toCards, toEndedCard } from './cards.ts'
 import type { Interrupt, RunEvent, RunOutcome, TokenUsage } from './events.ts'
+import type { OpenInterrupt } from './interrupts.ts'
 
 /** The run that a request asks for. */
 interface RunIds {
@@ -15,8 +17,8 @@ interface RunIds {
 interface RunWriterOptions {
   /** Whether the page runs a tool. */
   readonly isPageTool: (toolName: string) => boolean
-  /** Whether the page asks with cards instead of interrupts (AG1540). */
-  readonly hasCards: boolean
+  /** Set if the page asks with cards instead of interrupts (AG1540). */
+  readonly cards: CardLabels | undefined
   /** The calls that the client has. */
   readonly clientCalls: ReadonlySet<string>
   /** Whether the client has a state, to which patches apply. */
@@ -41,7 +43,7 @@ interface WrittenCall {
 /** What is asked, or has failed, at the end of a run. */
 interface RunEnd extends RunIds {
   /** What this person can answer now. */
-  readonly interrupts: readonly Interrupt[]
+  readonly interrupts: readonly OpenInterrupt[]
   /** Whether the run has answered interrupts of an earlier one. */
   readonly answers: boolean
 }
@@ -158,12 +160,16 @@ export class RunWriter {
     const events = this.#close()
     const waiting = interrupts.length === 0 ? this.waitingForPage : []
     for (const toolCallId of waiting) events.push(...this.#show(toolCallId))
-    const { hasCards } = this.#options
-    if (hasCards) events.push(...toCards(interrupts))
+    const { cards } = this.#options
+    if (cards) events.push(...toCards(interrupts, cards))
     const usage = this.#usageOfRun()
     const reason = this.#finishReason
     const isUsual = reason === undefined || reason === 'stop' || reason === 'tool-calls'
-    const outcome = this.#outcome(hasCards ? [] : interrupts, waiting, isVersioned)
+    const outcome = this.#outcome(
+      cards ? [] : interrupts.map((each) => each.interrupt),
+      waiting,
+      isVersioned,
+    )
     const finished: RunEvent = {
       type: 'RUN_FINISHED',
       threadId,
@@ -347,8 +353,8 @@ export class RunWriter {
     const call = this.#calls.get(toolCallId)
     if (call && state === 'denied') call.denial = reason === undefined ? {} : { reason }
     const events = this.#writeActivity('approval', approvalId, { ...data })
-    if (this.#options.hasCards && state !== 'requested')
-      events.push(toEndedCard(approvalId, `${call?.toolName ?? 'Call'}: ${state}`))
+    const { cards } = this.#options
+    if (cards) events.push(...toEndedCard(data, call?.toolName, cards))
     return events
   }
 

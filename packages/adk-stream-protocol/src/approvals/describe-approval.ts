@@ -1,0 +1,53 @@
+import type { Preview } from '../protocol/preview.ts'
+import { toLiteral } from '../shared/literal-text.ts'
+import type { Approval } from './approval.ts'
+
+/** An approval in words, for clients that have no components of ours: channels, and pages of other kits. All texts are literal (RE160). */
+export interface ApprovalInWords {
+  /** The headline of the preview, the hint or the title. Undefined if there is none. */
+  readonly headline: string | undefined
+  /** The tool with its arguments, in one line. */
+  readonly call: string
+  /** A line for each argument. */
+  readonly args: readonly string[]
+  /** What the preview adds to the headline. */
+  readonly preview: readonly string[]
+}
+
+export function describeApproval(
+  { toolName, args, terms }: Pick<Approval, 'toolName' | 'args' | 'terms'>,
+  preview: Preview | undefined,
+): ApprovalInWords {
+  const { hint, title, kind } = terms
+  const headline = preview?.headline ?? hint ?? title
+  const values = Object.entries(args).map(([name, value]) =>
+    toLiteral(`${name}: ${JSON.stringify(value)}`),
+  )
+  return {
+    // The text of a question has lines of its own.
+    headline: headline && toLiteral(headline, { multiline: kind !== undefined }),
+    call: `${toolName}(${shorten(values.join(', '))})`,
+    args: values,
+    preview: preview ? describePreview(preview) : [],
+  }
+}
+
+const MAX_ARGUMENTS = 300
+
+function shorten(text: string): string {
+  return text.length > MAX_ARGUMENTS ? `${text.slice(0, MAX_ARGUMENTS)}…` : text
+}
+
+/** The texts are literal already (AP1100), apart from those of a changed text. */
+function describePreview({ lines = [], changes = [], text, picture, blocked }: Preview): string[] {
+  const changed = text && [
+    `${text.label ?? ''}: ${toLiteral(text.before)} → ${toLiteral(text.after)}`,
+  ]
+  return [
+    ...lines.map(({ label, value }) => `${label}: ${value}`),
+    ...changes.map(({ label, before, after }) => `${label}: ${before} → ${after}`),
+    ...(changed ?? []),
+    ...(picture ? [picture.alt] : []),
+    ...(blocked === undefined ? [] : [blocked]),
+  ]
+}
