@@ -1,6 +1,5 @@
 import type { Preview } from '../protocol/preview.ts'
 import { toLiteral } from '../shared/literal-text.ts'
-import type { Approval } from './approval.ts'
 
 /** An approval in words, for clients that have no components of ours: channels, and pages of other kits. All texts are literal (RE160). */
 export interface ApprovalInWords {
@@ -14,11 +13,19 @@ export interface ApprovalInWords {
   readonly preview: readonly string[]
 }
 
+interface AskedCall {
+  readonly toolName: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly hint?: string | undefined
+  readonly title?: string | undefined
+  /** What kind of question it is. Undefined for a call that needs approval. */
+  readonly kind?: string | undefined
+}
+
 export function describeApproval(
-  { toolName, args, terms }: Pick<Approval, 'toolName' | 'args' | 'terms'>,
+  { toolName, args, hint, title, kind }: AskedCall,
   preview: Preview | undefined,
 ): ApprovalInWords {
-  const { hint, title, kind } = terms
   const headline = preview?.headline ?? hint ?? title
   const values = Object.entries(args).map(([name, value]) =>
     toLiteral(`${name}: ${JSON.stringify(value)}`),

@@ -154,6 +154,10 @@ async function hasCards(path: string): Promise<boolean> {
   return ((await response.json()) as { a2uiEnabled: boolean }).a2uiEnabled
 }
 
+/** The texts of all cards. A component without one counts as undefined. */
+const shown = (client: AgUiClient): (string | undefined)[] =>
+  cardsOf(client).flatMap((card) => [...card.values()].map(({ text }) => text))
+
 describe('with a preview', () => {
   let fee = 1
   let previewed: TestBridge
@@ -182,9 +186,6 @@ describe('with a preview', () => {
     if (!version) throw new Error('There is no client.')
     return new AgUiClient(version, { url: previewed.url, path: '/ag-ui/cards', headers })
   }
-  const shown = (client: AgUiClient): (string | undefined)[] =>
-    cardsOf(client).flatMap((card) => [...card.values()].map(({ text }) => text))
-
   test('[AG1542] a card shows the preview and every argument as it is, and its click names the preview', async () => {
     fee = 1
     const client = open()

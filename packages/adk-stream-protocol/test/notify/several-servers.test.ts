@@ -59,6 +59,7 @@ test.each(DATABASES)(
           channels,
           store: index === 0 ? killAfter(notices, COUNT / 10) : notices,
           ledger,
+          refresh: async (approval) => ({ approval, preview: { state: 'none' } }),
           worker: ledger.worker,
           claimMs: 2_000,
           onError: (error) => errors.push(error),

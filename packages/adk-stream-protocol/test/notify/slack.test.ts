@@ -58,6 +58,7 @@ async function open(options: Partial<SlackOptions> = {}, bridge: TestBridgeOptio
         user: { id: user },
         team: { id: team },
         channel: { id: 'C1' },
+        message: { ts: '17.1' },
         trigger_id: 'trigger',
         actions: [{ action_id: action, value }],
       }),
@@ -199,11 +200,44 @@ test('[NT1576] values of the model cannot mention people, add links or hide char
   const card = JSON.stringify(blocks)
   expect(card).not.toContain('mrkdwn')
   expect(card).not.toContain('\u202E')
-  expect(card).toContain('u{202e}')
+  expect(card).toContain('⟨U+202E⟩')
   expect(card).not.toContain('"emoji":true')
   expect(text).not.toContain('<')
   // The line break is in the value, not in the card.
   expect(card).toContain('\\\\nApproved')
+})
+
+test('[NT1577] a card shows the preview, a click names it, and a card whose preview has changed is shown again', async () => {
+  let balance = 100
+  const preview = ({ amount }: Readonly<Record<string, unknown>>) => ({
+    headline: `Send $${String(amount)}`,
+    lines: [{ label: 'Balance', value: `$${balance}` }],
+    ...(balance < 50 && { blocked: 'The balance is too low.' }),
+  })
+  const approvals = { process_payment: { title: 'Payment', requirePreview: true, preview } }
+  await using opened = await open({ language: 'ja' }, { approvals })
+  const { server, click, testBridge } = opened
+  await opened.pay()
+  const card = (): string => JSON.stringify(server.calls.findLast(({ body }) => body['blocks']))
+  const valueOf = (): string => /"value":"([^"]+ [^"]+)"/.exec(card())?.[1] ?? ''
+  for (const text of ['Send $50', 'Balance: $100', 'recipient: ', '承認', '拒否'])
+    expect(card()).toContain(text)
+  const shown = valueOf()
+  // A click that names none, as of a card that showed none.
+  await click(shown.split(' ')[0] ?? '', 'adk-approve')
+  balance = 90
+  await click(shown, 'adk-approve')
+  expect(opened.told()).toHaveLength(2)
+  expect(testBridge.wallet.payments).toEqual([])
+  expect(card()).toContain('Balance: $90')
+  const value = valueOf()
+  balance = 10
+  await click(value, 'adk-approve')
+  expect(card()).toContain('The balance is too low.')
+  expect(card()).not.toContain('adk-approve')
+  balance = 90
+  await click(value, 'adk-approve')
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[NT1563] a card waits when Slack asks for it', async () => {

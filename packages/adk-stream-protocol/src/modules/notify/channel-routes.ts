@@ -1,11 +1,12 @@
 import { ProtocolError } from '../../protocol/errors.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
+import type { Principal } from '../../server/auth/authenticate.ts'
 import { toDecider } from '../../server/chats/decisions/decision-results.ts'
 import { reply } from '../../server/http/exchange.ts'
 import type { Route } from '../../server/http/http-router.ts'
 import type { Core } from '../module.ts'
 import type { ChannelActions, NoticeChannel, ApprovalSummary, NotifyOptions } from './notice.ts'
-import { toSummary } from './notice.ts'
+import { readSummary } from './notice.ts'
 
 /** The endpoints of channels in which people decide. */
 export function channelRoutes(core: Core, { channels }: NotifyOptions): Route[] {
@@ -36,18 +37,31 @@ function actionsOf(
 ): ChannelActions {
   const { mayApprove = isNotHigh } = channel
   const read: ChannelActions['read'] = async (person, approvalId) => {
-    const { ledger } = await backend.get()
+    const { ledger, refresh } = await backend.get()
     const approval = await ledger.get(approvalId, toDecider(person))
-    return approval && toSummary(approval)
+    return approval && readSummary(refresh, approval)
+  }
+  /** What the owner of the chat sees is still true. The ledger compares what this person would see. */
+  const readOwnPreview = async (
+    person: Principal,
+    approvalId: string,
+  ): Promise<string | undefined> => {
+    const { ledger, refresh } = await backend.get()
+    const approval = await ledger.get(approvalId, toDecider(person))
+    const made = approval && (await refresh(approval, person.id)).preview
+    return made?.state === 'made' ? made.preview.digest : undefined
   }
   return {
     read,
-    decide: async (person, { account, approvalId, approved, reason }) => {
+    decide: async (person, { account, approvalId, approved, reason, preview }) => {
       const approval = await read(person, approvalId)
       if (!approval) throw new ProtocolError('unknown-approval')
       if (approved && !mayApprove(approval))
         throw new ProtocolError('not-allowed', { message: ONLY_IN_PAGE })
-      const decision = { approvalId, approved, ...withoutUndefined({ reason }) }
+      if (approved && preview !== undefined && preview !== approval.preview?.digest)
+        throw new ProtocolError('preview-changed')
+      const seen = preview === undefined ? undefined : await readOwnPreview(person, approvalId)
+      const decision = { approvalId, approved, ...withoutUndefined({ reason, preview: seen }) }
       const via = { channel: name, account }
       await decisions.decideById(person, decision, () => ({ via }))
     },

@@ -1,7 +1,9 @@
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { assessRisk } from '../../approvals/risk.ts'
 import { currentStep } from '../../approvals/deciders.ts'
+import type { ShownPreview } from '../../protocol/preview.ts'
 import type { Principal } from '../../server/auth/authenticate.ts'
+import type { RefreshApproval } from '../../server/chats/host/policy-checks.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 
 /**
@@ -59,6 +61,8 @@ export interface ApprovalSummary {
   readonly args: Readonly<Record<string, unknown>>
   readonly title?: string
   readonly hint?: string
+  /** What the call would do, as the owner of the chat sees it. Absent if there is none, and when the approval is decided. */
+  readonly preview?: ShownPreview
   /** As the policy says, or higher if the arguments could mislead a person. */
   readonly severity?: 'low' | 'medium' | 'high'
   /** What kind of question it is. Absent for a call that needs approval. */
@@ -166,6 +170,8 @@ interface ChannelDecision {
   readonly approvalId: string
   readonly approved: boolean
   readonly reason?: string
+  /** The digest of the preview that the person saw. The approval is refused if the preview is another one now. */
+  readonly preview?: string
   /** The account of the person in the service, for the audit record. */
   readonly account: string
 }
@@ -239,6 +245,18 @@ export function toSummary(
     deadline,
     deciders: { principals, roles },
   }
+}
+
+/** Returns what a channel shows of an approval: its summary, with the hint and the preview of now. */
+export async function readSummary(
+  refresh: RefreshApproval,
+  approval: Approval,
+  step?: number,
+): Promise<ApprovalSummary> {
+  const current = await refresh(approval, approval.chat.principalId)
+  const { preview } = current
+  const summary = toSummary(current.approval, step)
+  return preview.state === 'made' ? { ...summary, preview: preview.preview } : summary
 }
 
 /** Returns the index of the step of an approval that people can decide now. */

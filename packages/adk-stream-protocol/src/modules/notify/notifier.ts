@@ -1,12 +1,14 @@
 import type { Approval } from '../../approvals/approval.ts'
+import type { RefreshApproval } from '../../server/chats/host/policy-checks.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
 import type { Notice, NoticeChannel, NoticeResult } from './notice.ts'
-import { findOpenStep, NoticeError, toSummary } from './notice.ts'
+import { findOpenStep, NoticeError, readSummary } from './notice.ts'
 import type { NoticeBody, PlanOptions } from './plan-notices.ts'
 import { planNotices } from './plan-notices.ts'
 
 export interface NotifierOptions extends PlanOptions {
   readonly worker: string
+  readonly refresh: RefreshApproval
   /** For how long a process has a notice. If it ends meanwhile, another one sends it then. Default: 30 s. */
   readonly claimMs?: number
 }
@@ -104,7 +106,8 @@ export class Notifier {
     const body = JSON.parse(stored.body) as NoticeBody
     if (!approval || isOutdated(body, approval)) return settle({ state: 'ended' })
     const { step: _step, later: _later, ...shown } = body
-    const notice = { id: stored.id, ...shown, approval: toSummary(approval, body.step) }
+    const summary = await readSummary(this.#options.refresh, approval, body.step)
+    const notice = { id: stored.id, ...shown, approval: summary }
     const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(ATTEMPT_MS)])
     try {
       const result = await this.#attempt(channel, { notice, stored, signal })

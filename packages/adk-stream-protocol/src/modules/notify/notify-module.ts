@@ -48,11 +48,12 @@ export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError })
       noticesOf(store)
       return []
     },
-    start: ({ ledger, store }) => {
+    start: ({ ledger, store, refresh }) => {
       notifier = new Notifier({
         ...notify,
         store: noticesOf(store),
         ledger,
+        refresh,
         worker: ledger.worker,
         onError,
       })

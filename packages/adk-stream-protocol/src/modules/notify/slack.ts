@@ -4,9 +4,11 @@ import * as z from 'zod'
 
 import { shortenText } from '../../agent/timeline/timeline-text.ts'
 import { shorten } from '../../agent/user-message.ts'
+import { describeApproval } from '../../approvals/describe-approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Principal } from '../../server/auth/authenticate.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
 import type { ChannelActions, ChannelReply, Notice, NoticeChannel, NoticeType } from './notice.ts'
 import { NoticeError } from './notice.ts'
 
@@ -28,10 +30,12 @@ export interface SlackOptions {
   ) => Principal | undefined | Promise<Principal | undefined>
   /** The URL where a person reads and decides an approval, for a button. */
   readonly approvalUrl?: (approval: Notice['approval']) => string
-  /** Whether cards show the arguments of the call. Everyone in the channel can read them. Default true. */
+  /** Whether cards show the arguments and the preview of the call. Everyone in the channel can read them. Default true. */
   readonly includeArguments?: boolean
   /** Which approvals may be approved in Slack. Default: unless the severity is high. */
   readonly mayApprove?: NonNullable<NoticeChannel['mayApprove']>
+  /** The language of cards. Default `en`. */
+  readonly language?: 'en' | 'ja'
   /** The URL of Slack's API. For tests. Default `https://slack.com/api/`. */
   readonly apiUrl?: string
 }
@@ -61,7 +65,7 @@ export function slack(options: SlackOptions): NoticeChannel {
   return {
     ...withoutUndefined({ mayApprove: options.mayApprove }),
     send: async (notice, { reference, signal }) => {
-      const text = toFallback(notice)
+      const text = toFallback(notice, labelsOf(options))
       const blocks = toBlocks(notice, options)
       const [channel, ts] = reference?.split(' ') ?? []
       if (channel === undefined || ts === undefined) {
@@ -117,6 +121,7 @@ const Interaction = z.discriminatedUnion('type', [
     type: z.literal('block_actions'),
     ...Account,
     channel: z.object({ id: z.string() }),
+    message: z.object({ ts: z.string() }).optional(),
     trigger_id: z.string(),
     actions: z
       .array(z.object({ action_id: z.string(), value: z.string().max(500).optional() }))
@@ -152,16 +157,29 @@ async function handle(
   { options, call, actions }: Handling,
 ): Promise<ChannelReply> {
   const account = { teamId: payload.team.id, userId: payload.user.id }
+  /** Shows the card with the preview of now. */
+  const showAgain = async (person: Principal, approvalId: string): Promise<void> => {
+    if (payload.type !== 'block_actions' || !payload.message) return
+    const approval = await actions.read(person, approvalId)
+    if (approval?.state !== 'requested') return
+    const notice = { type: 'approval.requested', approval } as const
+    await call('chat.update', {
+      channel: payload.channel.id,
+      ts: payload.message.ts,
+      text: toFallback(notice, labelsOf(options)),
+      blocks: toBlocks(notice, options),
+    })
+  }
   const decide = async (
     channel: string,
-    decision: { readonly approvalId: string; readonly approved: boolean; readonly reason?: string },
+    decision: Omit<Parameters<ChannelActions['decide']>[1], 'account'>,
   ): Promise<ChannelReply> => {
     const tell = async (text: string): Promise<ChannelReply> => {
       await call('chat.postEphemeral', { channel, user: account.userId, text })
       return DONE
     }
     const person = await options.principalOf(account)
-    if (!person) return tell('Your Slack account is not known to this application.')
+    if (!person) return tell(labelsOf(options).unknownAccount)
     try {
       await actions.decide(person, {
         ...decision,
@@ -169,8 +187,9 @@ async function handle(
       })
       return DONE
     } catch (error) {
-      if (error instanceof ProtocolError) return tell(error.message)
-      throw error
+      if (!(error instanceof ProtocolError)) throw error
+      if (error.code === 'preview-changed') await showAgain(person, decision.approvalId)
+      return tell(error.message)
     }
   }
   if (payload.type === 'view_submission') {
@@ -179,12 +198,17 @@ async function handle(
     return decide(channel, { approvalId, approved: false, ...withoutUndefined({ reason }) })
   }
   const [action] = payload.actions
-  const approvalId = action?.value ?? ''
+  const [approvalId = '', preview] = action?.value?.split(' ') ?? []
   if (action?.action_id === APPROVE)
-    return decide(payload.channel.id, { approvalId, approved: true })
+    return decide(payload.channel.id, {
+      approvalId,
+      approved: true,
+      ...withoutUndefined({ preview }),
+    })
   if (action?.action_id === DENY) {
     const metadata = JSON.stringify({ approvalId, channel: payload.channel.id })
-    await call('views.open', { trigger_id: payload.trigger_id, view: denialView(metadata) })
+    const view = denialView(metadata, labelsOf(options))
+    await call('views.open', { trigger_id: payload.trigger_id, view })
   }
   return DONE
 }
@@ -193,7 +217,7 @@ const APPROVE = 'adk-approve'
 const DENY = 'adk-deny'
 
 /** The form that asks why a person denies. */
-function denialView(metadata: string): unknown {
+function denialView(metadata: string, labels: SlackLabels): unknown {
   const element = {
     type: 'plain_text_input',
     action_id: 'reason',
@@ -203,15 +227,15 @@ function denialView(metadata: string): unknown {
   return {
     type: 'modal',
     private_metadata: metadata,
-    title: plain('Deny'),
-    submit: plain('Deny'),
-    close: plain('Cancel'),
+    title: plain(labels.deny),
+    submit: plain(labels.deny),
+    close: plain(labels.cancel),
     blocks: [
       {
         type: 'input',
         block_id: 'reason',
         optional: true,
-        label: plain('Reason'),
+        label: plain(labels.reason),
         element,
       },
     ],
@@ -223,75 +247,145 @@ function plain(text: string): unknown {
   return { type: 'plain_text', text: shortenText(text, MAX_SECTION - 1), emoji: false }
 }
 
-const STATES: Readonly<Record<NoticeType, string>> = {
-  'approval.requested': 'Needs approval',
-  'approval.reminder': 'Still needs approval',
-  'approval.voted': 'Approved by one of several people',
-  'approval.withdrawn': 'An approval was withdrawn',
-  'approval.approved': 'Approved',
-  'approval.denied': 'Denied',
-  'approval.expired': 'Expired',
-  'approval.cancelled': 'Cancelled',
-  'approval.succeeded': 'Approved and done',
-  'approval.failed': 'Approved, but it failed',
-  'approval.unknown': 'Approved, but it is not known whether it was done',
+/** The words of cards. */
+interface SlackLabels {
+  readonly approve: string
+  readonly deny: string
+  readonly open: string
+  readonly cancel: string
+  readonly reason: string
+  readonly approveQuestion: string
+  readonly runsAtOnce: string
+  readonly unknownAccount: string
+  readonly requestedBy: (name: string) => string
+  readonly severity: (severity: string) => string
+  readonly states: Readonly<Record<NoticeType, string>>
 }
 
+const LABELS: Readonly<Record<'en' | 'ja', SlackLabels>> = {
+  en: {
+    approve: 'Approve',
+    deny: 'Deny',
+    open: 'Open',
+    cancel: 'Cancel',
+    reason: 'Reason',
+    approveQuestion: 'Approve this call?',
+    runsAtOnce: 'It runs at once.',
+    unknownAccount: 'Your Slack account is not known to this application.',
+    requestedBy: (name) => `Requested by ${name}`,
+    severity: (severity) => `Severity: ${severity}`,
+    states: {
+      'approval.requested': 'Needs approval',
+      'approval.reminder': 'Still needs approval',
+      'approval.voted': 'Approved by one of several people',
+      'approval.withdrawn': 'An approval was withdrawn',
+      'approval.approved': 'Approved',
+      'approval.denied': 'Denied',
+      'approval.expired': 'Expired',
+      'approval.cancelled': 'Cancelled',
+      'approval.succeeded': 'Approved and done',
+      'approval.failed': 'Approved, but it failed',
+      'approval.unknown': 'Approved, but it is not known whether it was done',
+    },
+  },
+  ja: {
+    approve: '承認',
+    deny: '拒否',
+    open: '開く',
+    cancel: 'キャンセル',
+    reason: '理由',
+    approveQuestion: 'この呼び出しを承認しますか？',
+    runsAtOnce: '承認するとすぐに実行されます。',
+    unknownAccount: 'この Slack アカウントはアプリケーションに登録されていません。',
+    requestedBy: (name) => `依頼者: ${name}`,
+    severity: (severity) => `重要度: ${SEVERITIES[severity] ?? severity}`,
+    states: {
+      'approval.requested': '承認が必要です',
+      'approval.reminder': 'まだ承認待ちです',
+      'approval.voted': '複数人のうち 1 人が承認しました',
+      'approval.withdrawn': '承認が取り下げられました',
+      'approval.approved': '承認済み',
+      'approval.denied': '拒否済み',
+      'approval.expired': '期限切れ',
+      'approval.cancelled': '取り消されました',
+      'approval.succeeded': '承認され、完了しました',
+      'approval.failed': '承認されましたが、失敗しました',
+      'approval.unknown': '承認されましたが、実行されたかどうか不明です',
+    },
+  },
+}
+
+const SEVERITIES: Readonly<Record<string, string>> = { low: '低', medium: '中', high: '高' }
+
+function labelsOf({ language = 'en' }: SlackOptions): SlackLabels {
+  return LABELS[language]
+}
+
+type ShownNotice = Pick<Notice, 'type' | 'approval' | 'by' | 'reason'>
+
 /** The text of notifications. Slack would find mentions in it. */
-function toFallback({ type, approval }: Notice): string {
-  return `${STATES[type]}: ${approval.title ?? approval.toolName}`
+function toFallback({ type, approval }: ShownNotice, labels: SlackLabels): string {
+  return `${labels.states[type]}: ${toLiteral(approval.title ?? approval.toolName)}`
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .slice(0, MAX_SECTION)
 }
 
-function toBlocks(notice: Notice, options: SlackOptions): unknown[] {
-  const { type, approval, by, reason } = notice
-  const { id, title, toolName, args, state, severity, principalId } = approval
+function toBlocks({ type, approval, by, reason }: ShownNotice, options: SlackOptions): unknown[] {
+  const { id, title, toolName, state, severity, principalId } = approval
   const { includeArguments = true, approvalUrl, mayApprove = () => severity !== 'high' } = options
-  const values = Object.entries(args).map(([name, value]) => `${name}: ${toValue(value)}`)
+  const labels = labelsOf(options)
+  const preview = includeArguments ? approval.preview : undefined
+  const words = describeApproval(approval, preview)
+  // Slack cuts the header.
+  const headline = words.headline === undefined ? [] : [words.headline]
+  const details = [...headline, ...words.preview, toolName, ...words.args]
   const facts = [
-    STATES[type] + (by === undefined ? '' : ` (${by})`),
-    ...(reason === undefined ? [] : [`Reason: ${toValue(reason)}`]),
-    `Requested by ${principalId}`,
-    ...(severity === undefined ? [] : [`Severity: ${severity}`]),
+    labels.states[type] + (by === undefined ? '' : ` (${toLiteral(by)})`),
+    ...(reason === undefined ? [] : [`${labels.reason}: ${toLiteral(reason)}`]),
+    labels.requestedBy(toLiteral(principalId)),
+    ...(severity === undefined ? [] : [labels.severity(severity)]),
   ]
   const url = approvalUrl?.(approval)
   const isOpen = state === 'requested'
+  const canApprove = isOpen && approval.preview?.blocked === undefined && mayApprove(approval)
+  const named = preview ? `${id} ${preview.digest}` : id
   const buttons = [
-    ...(isOpen && mayApprove(approval) ? [button('Approve', APPROVE, id, 'primary')] : []),
-    ...(isOpen ? [button('Deny', DENY, id, 'danger')] : []),
-    ...(url === undefined ? [] : [{ type: 'button', text: plain('Open'), url }]),
+    ...(canApprove ? [button(labels.approve, { action: APPROVE, value: named, labels })] : []),
+    ...(isOpen ? [button(labels.deny, { action: DENY, value: id, labels })] : []),
+    ...(url === undefined ? [] : [{ type: 'button', text: plain(labels.open), url }]),
   ]
+  const header = toLiteral(preview?.headline ?? title ?? toolName)
   return [
-    { type: 'header', text: plain(shorten(title ?? toolName, MAX_HEADER, MAX_HEADER)) },
-    ...(includeArguments && values.length > 0
-      ? [{ type: 'section', text: plain(`${toolName}\n${values.join('\n')}`) }]
+    { type: 'header', text: plain(shorten(header, MAX_HEADER, MAX_HEADER)) },
+    ...(includeArguments && details.length > 1
+      ? [{ type: 'section', text: plain(details.join('\n')) }]
       : []),
     { type: 'context', elements: facts.map((fact) => plain(fact)) },
     ...(buttons.length > 0 ? [{ type: 'actions', elements: buttons }] : []),
   ]
 }
 
-function button(label: string, action: string, value: string, style: string): unknown {
-  const confirm = action === APPROVE && {
+function button(
+  label: string,
+  {
+    action,
+    value,
+    labels,
+  }: { readonly action: string; readonly value: string; readonly labels: SlackLabels },
+): unknown {
+  const isApproval = action === APPROVE
+  const confirm = isApproval && {
     confirm: {
-      title: plain('Approve this call?'),
-      text: plain('It runs at once.'),
-      confirm: plain('Approve'),
-      deny: plain('Cancel'),
+      title: plain(labels.approveQuestion),
+      text: plain(labels.runsAtOnce),
+      confirm: plain(labels.approve),
+      deny: plain(labels.cancel),
     },
   }
+  const style = isApproval ? 'primary' : 'danger'
   return { type: 'button', text: plain(label), action_id: action, value, style, ...confirm }
-}
-
-/** Returns a value on one line, with characters that cannot be seen as their numbers. */
-function toValue(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
-    /[\p{Cf}\p{Zl}\p{Zp}\p{Co}]/gu,
-    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
-  )
 }
 
 type CallSlack = (method: string, body: unknown, signal?: AbortSignal) => Promise<unknown>

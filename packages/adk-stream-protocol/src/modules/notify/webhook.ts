@@ -93,7 +93,7 @@ function readSecret(secret: string): Buffer {
 function toBody(notice: Notice, options: WebhookOptions): unknown {
   const { type, at, approval, to, by, reason } = notice
   const { id, state, toolName, title, severity, kind, principalId, chatId, requestedAt } = approval
-  const { deadline, deciders, step, args } = approval
+  const { deadline, deciders, step, args, preview } = approval
   return {
     type,
     timestamp: new Date(at).toISOString(),
@@ -108,7 +108,7 @@ function toBody(notice: Notice, options: WebhookOptions): unknown {
       deadline: new Date(deadline).toISOString(),
       deciders,
       ...withoutUndefined({ url: options.approvalUrl?.(approval) }),
-      ...(options.includeArguments === true && { args, ...withoutUndefined({ reason }) }),
+      ...(options.includeArguments === true && { args, ...withoutUndefined({ preview, reason }) }),
     },
   }
 }

@@ -71,9 +71,9 @@ async function toInterrupt(
   const current = await backend.refresh(approval, principal.id)
   const schema = await readSchema(approval, backend.findTool)
   const view = viewApproval(current.approval, principal, { ...current, schema, names: NO_NAMES })
-  const { kind } = current.approval.terms
+  const { hint, title, kind } = current.approval.terms
   const preview = current.preview.state === 'made' ? current.preview.preview : undefined
-  const words = describeApproval(current.approval, preview)
+  const words = describeApproval({ toolName, args: approval.args, hint, title, kind }, preview)
   const asked = kind === undefined ? [`Allow ${words.call}?`] : []
   const text = [...(words.headline === undefined ? [] : [words.headline]), ...asked].join('\n')
   // AG1385: a page tool is not shown before it is approved, so no call is named.
