@@ -278,6 +278,8 @@ describe('refused responses', () => {
       const running = { ...checked, known: [], isRunning: true }
       const followed = step(FOLLOWING, running, { messages: DECIDED })[1]
       expect(typesOf(followed)).toEqual(['report-error'])
+      const unfollowed = step({}, running, { messages: DECIDED })[1]
+      expect(typesOf(unfollowed)).toEqual(['report-error', 'load'])
     },
   )
 

@@ -27,6 +27,7 @@ import {
 } from '../../protocol/sign-in-terms.ts'
 import { type ModelCall, type Timeline, isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
+import { type Backoff, withDefaults } from '../../shared/backoff.ts'
 import { isBrowserOffline } from '../connection/connection-state.ts'
 import { type RefusedDecision, type WaitingDecisions, DecisionOutbox } from './decision-outbox.ts'
 import { type Http, type HttpOptions, createHttp } from './http.ts'
@@ -117,20 +118,28 @@ export function adkApi(options: HttpOptions): AdkApi {
   return new AdkApi(createHttp(options))
 }
 
+/** What a transport knows about the connection. */
+interface ApiConnection {
+  readonly backoff?: Backoff | undefined
+  readonly isLost?: () => boolean
+}
+
 /** The API of the bridge, created by `adkApi()`. */
 export class AdkApi implements Identified {
   readonly #http: Http
   readonly #feed: PageFeed
-  readonly #outbox: DecisionOutbox
+  /** @internal */
+  readonly outbox: DecisionOutbox
 
-  constructor(http: Http) {
+  constructor(http: Http, { backoff, isLost }: ApiConnection = {}) {
     this.#http = http
     this.#feed = new PageFeed(http)
-    this.#outbox = new DecisionOutbox({
+    this.outbox = new DecisionOutbox({
       decide: (approvalId, decision, by) => this.#decide(approvalId, decision, by),
       readPrincipal: () => this.principal,
       readApproval: (approvalId) => this.readApproval(approvalId),
-      isOffline: () => isBrowserOffline() || this.#feed.isLost,
+      isOffline: () => isBrowserOffline() || this.#feed.isLost || isLost?.() === true,
+      backoff: withDefaults(backoff),
     })
   }
 
@@ -226,7 +235,7 @@ export class AdkApi implements Identified {
     decision: DecisionGiven,
     { keep = false }: DecideOptions = {},
   ): Promise<string> {
-    return keep ? this.#outbox.send(approvalId, decision) : this.#decide(approvalId, decision)
+    return keep ? this.outbox.send(approvalId, decision) : this.#decide(approvalId, decision)
   }
 
   async #decide(approvalId: string, decision: DecisionGiven, decidedAs?: string): Promise<string> {
@@ -239,27 +248,27 @@ export class AdkApi implements Identified {
 
   /** The decisions that wait for the connection, by approval id. The map stays the same until it changes. */
   get waitingDecisions(): WaitingDecisions {
-    return this.#outbox.waiting
+    return this.outbox.waiting
   }
 
   /** The decisions that the server refused after they had waited, until they are dismissed. The list stays the same until it changes. */
   get refusedDecisions(): readonly RefusedDecision[] {
-    return this.#outbox.refused
+    return this.outbox.refused
   }
 
   /** Removes a decision from `refusedDecisions`. */
   dismissRefused(approvalId: string): void {
-    this.#outbox.dismiss(approvalId)
+    this.outbox.dismiss(approvalId)
   }
 
   /** Calls the listener when `waitingDecisions` or `refusedDecisions` changes. Returns a function that unsubscribes. */
   onWaitingDecisions(listener: () => void): () => void {
-    return this.#outbox.subscribe(listener)
+    return this.outbox.subscribe(listener)
   }
 
   /** Takes back a decision that waits for the connection. Returns false if there is none, or if it may have arrived. */
   cancelDecision(approvalId: string): boolean {
-    return this.#outbox.cancel(approvalId)
+    return this.outbox.cancel(approvalId)
   }
 
   /**
@@ -362,7 +371,8 @@ function reportChatEvent({ chatId: _chatId, ...event }: FeedEvent, listener: Wat
   if (event.type !== 'chat') listener(event)
 }
 
-function chatPath(chatId: string, ...more: readonly string[]): string {
+/** Returns the path of a chat, or of something in it. */
+export function chatPath(chatId: string, ...more: readonly string[]): string {
   return ['/chats', encodeURIComponent(chatId), ...more].join('/')
 }
 

@@ -1,4 +1,4 @@
-import { withDefaults, type Backoff, delayBefore } from '../../shared/backoff.ts'
+import { type Backoff, delayBefore } from '../../shared/backoff.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { AdkError } from '../adk-error.ts'
@@ -53,23 +53,38 @@ interface OutboxApi {
   readonly readApproval: (approvalId: string) => Promise<{ readonly approval: PendingApproval }>
   /** Whether requests are known not to reach the server. */
   readonly isOffline: () => boolean
+  readonly backoff: Required<Backoff>
 }
 
-/** Keeps decisions in the memory of the page while the server cannot be reached, and sends each of them once it can. */
+/** A request that contains only decisions. */
+interface DecisionRequest<Result> {
+  readonly approvalIds: readonly string[]
+  /** Aborted by `stop()`. */
+  readonly signal: AbortSignal
+  /** Sends the request. `isRepeated`: an earlier attempt may have arrived. */
+  readonly send: (isRepeated: boolean) => Promise<Result>
+  readonly report: (state: ConnectionState, mayHaveArrived: boolean) => void
+}
+
+interface KeptRequest {
+  readonly approvalIds: readonly string[]
+  readonly cancelled: AbortController
+  mayHaveArrived: boolean
+}
+
+/**
+ * Keeps decisions in the memory of the page while the server cannot be reached, and sends each of them once it can. A decision may then be
+ * sent a second time: the server counts it once, and returns its outcome (AP130).
+ */
 export class DecisionOutbox {
   readonly #api: OutboxApi
-  readonly #kept: KeptDecisions
+  readonly #kept = new Set<KeptRequest>()
   readonly #listeners = new Listeners()
   #waiting = NONE_WAITING
   #refused = NONE_REFUSED
 
   constructor(api: OutboxApi) {
     this.#api = api
-    this.#kept = keepDecisions({
-      isOffline: api.isOffline,
-      probe: api.readApproval,
-      backoff: withDefaults(undefined),
-    })
   }
 
   get waiting(): WaitingDecisions {
@@ -88,21 +103,17 @@ export class DecisionOutbox {
 
   /** Resolves with the state of the approval. Rejects if the server rejects the decision, or if it was taken back. */
   async send(approvalId: string, decision: DecisionGiven): Promise<string> {
-    let mayHaveArrived = false
     let hasWaited = false
     // When the connection is back, another person may have signed in.
     const decidedAs = this.#api.readPrincipal()
     const decide = (): Promise<string> => this.#api.decide(approvalId, decision, decidedAs)
     try {
-      return await this.#kept.send({
+      return await this.keep({
         approvalIds: [approvalId],
         // Nothing aborts a decision but `cancel`: it outlives the component that showed its form.
         signal: new AbortController().signal,
-        send: (isRepeated) => {
-          mayHaveArrived = true
-          return isRepeated ? this.#repeat(approvalId, decision, decide) : decide()
-        },
-        report: ({ state }) => {
+        send: (isRepeated) => (isRepeated ? this.#repeat(approvalId, decision, decide) : decide()),
+        report: ({ state }, mayHaveArrived) => {
           hasWaited ||= state === 'lost'
           this.#show(approvalId, state === 'lost' ? { decision, mayHaveArrived } : undefined)
         },
@@ -116,9 +127,57 @@ export class DecisionOutbox {
     }
   }
 
+  /**
+   * Sends a request with decisions, as soon as the server can be reached. Resolves with the response. Rejects if the server rejects the
+   * request, and with `DECISION_CANCELLED` if it was taken back.
+   */
+  async keep<Result>(request: DecisionRequest<Result>): Promise<Result> {
+    const { approvalIds, signal, send, report } = request
+    const kept = { approvalIds, cancelled: new AbortController(), mayHaveArrived: false }
+    this.#kept.add(kept)
+    try {
+      if (this.#api.isOffline()) await this.#untilReachable(request, kept)
+      for (;;) {
+        try {
+          const isRepeated = kept.mayHaveArrived
+          kept.mayHaveArrived = true
+          report({ state: 'connecting' }, true)
+          return await send(isRepeated)
+        } catch (error) {
+          if (!(error instanceof TypeError) || signal.aborted) throw error
+          await this.#untilReachable(request, kept)
+        }
+      }
+    } finally {
+      this.#kept.delete(kept)
+    }
+  }
+
+  async #untilReachable(
+    { approvalIds: [id = ''], signal, report }: DecisionRequest<unknown>,
+    { cancelled, mayHaveArrived }: KeptRequest,
+  ): Promise<void> {
+    const { backoff, readApproval } = this.#api
+    const ended = AbortSignal.any([signal, cancelled.signal])
+    for (let attempt = 0; ; attempt += 1) {
+      const delay = delayBefore(Math.min(attempt, backoff.attempts), backoff)
+      const retryAt = Date.now() + delay
+      report({ state: 'lost', attempt: attempt + 1, retryAt }, mayHaveArrived)
+      await waitForNextAttempt(delay, ended)
+      const isReached = !ended.aborted && (await readApproval(id).then(() => true, isResponse))
+      // CL800: what may have arrived is not taken back by `stop()`.
+      if (mayHaveArrived) signal.throwIfAborted()
+      if (ended.aborted) throw DECISION_CANCELLED
+      if (isReached) return
+    }
+  }
+
   /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
   cancel(approvalId: string): boolean {
-    return this.#kept.cancel(approvalId)
+    const found = [...this.#kept].find(({ approvalIds }) => approvalIds.includes(approvalId))
+    if (!found || found.mayHaveArrived) return false
+    found.cancelled.abort()
+    return true
   }
 
   /** Forgets a refused decision. The person has seen why it was refused. */
@@ -167,90 +226,6 @@ export class DecisionOutbox {
     const all = waiting ? [...others, [approvalId, waiting] as const] : others
     this.#waiting = all.length === 0 ? NONE_WAITING : new Map(all)
     this.#listeners.call()
-  }
-}
-
-/** A request that contains only decisions. */
-interface DecisionRequest<Result> {
-  readonly approvalIds: readonly string[]
-  /** Aborted by `stop()`. */
-  readonly signal: AbortSignal
-  /** Sends the request. `isRepeated`: an earlier attempt may have arrived. */
-  readonly send: (isRepeated: boolean) => Promise<Result>
-  readonly report: (state: ConnectionState) => void
-}
-
-interface Dependencies {
-  /** Whether requests are known not to reach the server. */
-  readonly isOffline: () => boolean
-  /** Sends a request that changes nothing. */
-  readonly probe: (approvalId: string) => Promise<unknown>
-  readonly backoff: Required<Backoff>
-}
-
-interface KeptRequest {
-  readonly approvalIds: readonly string[]
-  readonly cancelled: AbortController
-  mayHaveArrived: boolean
-}
-
-/**
- * Sends requests with decisions. A request that does not reach the server is kept until it does. It may then be sent a second time: the
- * server counts a repeated decision once, and returns its outcome (AP130).
- */
-export interface KeptDecisions {
-  /** Resolves with the response. Rejects if the server rejects the request, and with `DECISION_CANCELLED` if it was taken back. */
-  send<Result>(request: DecisionRequest<Result>): Promise<Result>
-  /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
-  cancel(approvalId: string): boolean
-}
-
-export function keepDecisions({ isOffline, probe, backoff }: Dependencies): KeptDecisions {
-  const all = new Set<KeptRequest>()
-  const untilReachable = async (
-    { approvalIds: [id = ''], signal, report }: DecisionRequest<unknown>,
-    { cancelled, mayHaveArrived }: KeptRequest,
-  ): Promise<void> => {
-    const ended = AbortSignal.any([signal, cancelled.signal])
-    for (let attempt = 0; ; attempt += 1) {
-      const delay = delayBefore(Math.min(attempt, backoff.attempts), backoff)
-      report({ state: 'lost', attempt: attempt + 1, retryAt: Date.now() + delay })
-      await waitForNextAttempt(delay, ended)
-      const isReached = !ended.aborted && (await probe(id).then(() => true, isResponse))
-      // CL800: what may have arrived is not taken back by `stop()`.
-      if (mayHaveArrived) signal.throwIfAborted()
-      if (ended.aborted) throw DECISION_CANCELLED
-      if (isReached) return
-    }
-  }
-  return {
-    send: async (request) => {
-      const { approvalIds, signal, send, report } = request
-      const kept = { approvalIds, cancelled: new AbortController(), mayHaveArrived: false }
-      all.add(kept)
-      try {
-        if (isOffline()) await untilReachable(request, kept)
-        for (;;) {
-          try {
-            const isRepeated = kept.mayHaveArrived
-            kept.mayHaveArrived = true
-            report({ state: 'connecting' })
-            return await send(isRepeated)
-          } catch (error) {
-            if (!(error instanceof TypeError) || signal.aborted) throw error
-            await untilReachable(request, kept)
-          }
-        }
-      } finally {
-        all.delete(kept)
-      }
-    },
-    cancel: (approvalId) => {
-      const found = [...all].find(({ approvalIds }) => approvalIds.includes(approvalId))
-      if (!found || found.mayHaveArrived) return false
-      found.cancelled.abort()
-      return true
-    },
   }
 }
 

@@ -11,12 +11,12 @@ import type { Message, TurnError } from '../../protocol/message.ts'
 export interface ResponseChannel {
   /** @internal */
   readonly responses: ResponseStates
-  /** Returns undefined if the chat reads no stream, or if the transport sends responses in requests only. */
+  /** Returns undefined if the chat reads no stream, or one that ends by itself when it waits for a response. */
   openStream(chatId: string): OpenStream | undefined
   /** Whether a request of the chat is in progress that is not a `resumeStream()`. */
   isSending(chatId: string): boolean
   /** Sends the output of a browser tool outside requests. Resolves when the server has it. */
-  toolOutput?(output: SentOutput): Promise<void>
+  toolOutput(output: SentOutput): Promise<void>
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
   cancelDecision?(approvalId: string): boolean
   /** Returns a function that removes the observer. */
@@ -24,17 +24,20 @@ export interface ResponseChannel {
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>
   onConnection(listener: ConnectionListener): () => void
   /** Loads the stored conversation, or what has changed after a position, if the transport can. */
-  loadChat?(chatId: string, options?: { readonly after?: string }): Promise<StoredConversation>
+  loadChat?(
+    chatId: string,
+    options?: { readonly after?: string | undefined },
+  ): Promise<StoredConversation>
   /** Reports the state of a chat's feed, if the feed is part of the connection. `undefined`: the feed was closed. */
   onFeed?(feed: object, state: ConnectionState | undefined): void
 }
 
-/** The stream that a chat reads, on a transport that can send responses while it is open. */
+/** The stream that a chat reads, while responses are sent beside it. */
 export interface OpenStream {
   /** Sends a decision. Resolves with the state of the approval. */
   decide(decision: SentDecision): Promise<string>
-  /** Ends the stream for the chat, so that it can read another one. Returns the rest of the stream. */
-  detachReader(chatId: string): ServerTurn | undefined
+  /** Ends the stream for the chat, so that it can read another one. Returns the rest of the stream. Undefined if the transport cannot do this. */
+  readonly detachReader?: (chatId: string) => ServerTurn | undefined
   /** Adds a chunk to the stream that the server did not send. */
   pushChunk(chatId: string, chunk: Chunk): void
 }
@@ -56,20 +59,19 @@ export interface StoredConversation {
  */
 export interface DecisionGiven {
   readonly approved: boolean
-  readonly reason?: string
+  readonly reason?: string | undefined
   /** Arguments to run the call with, instead of those shown. */
-  readonly args?: Readonly<Record<string, unknown>>
+  readonly args?: Readonly<Record<string, unknown>> | undefined
   /** The response to a tool that asked for a payload. */
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
-  readonly preview?: string
+  readonly preview?: string | undefined
 }
 
 /** A decision to send. */
-export interface SentDecision extends Omit<DecisionGiven, 'args'> {
+export interface SentDecision extends DecisionGiven {
   readonly chatId: string
   readonly approvalId: string
-  readonly args?: Record<string, unknown>
 }
 
 export type SentOutput = { readonly chatId: string; readonly toolCallId: string } & (
@@ -161,6 +163,8 @@ interface StreamOptions {
   readonly source: StreamSource
   /** Returns what was read of the turn. Called when the stream has ended. */
   readonly readEnd: () => StreamEnd
+  /** Called with a function that adds a chunk to the stream, as long as it is open. */
+  readonly onOpen?: (push: (chunk: Chunk) => void) => void
 }
 
 /**
@@ -169,7 +173,7 @@ interface StreamOptions {
  */
 export function toChunkStream(
   chunks: AsyncIterator<Chunk, void>,
-  { observer, onCancel, source, readEnd }: StreamOptions,
+  { observer, onCancel, source, readEnd, onOpen }: StreamOptions,
 ): AdkChunkStream {
   let reported: TurnError | undefined
   /** The chat reads no further. Without this, `chunks` would never release what it holds. */
@@ -202,7 +206,9 @@ export function toChunkStream(
     await onCancel()
     await finish()
   }
-  return new ReadableStream<Chunk>({ pull, cancel }, { highWaterMark: 0 })
+  const start = (controller: ReadableStreamDefaultController<Chunk>): void =>
+    onOpen?.((chunk) => controller.enqueue(chunk))
+  return new ReadableStream<Chunk>({ start, pull, cancel }, { highWaterMark: 0 })
 }
 
 /** Returns a stream that has ended. */

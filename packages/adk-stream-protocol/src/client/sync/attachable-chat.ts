@@ -7,7 +7,7 @@ type Done = void | PromiseLike<void>
 export interface Decision {
   readonly id: string
   readonly approved: boolean
-  readonly reason?: string
+  readonly reason?: string | undefined
 }
 
 /** The result of a browser tool, as `addToolOutput` takes it. */
@@ -57,15 +57,13 @@ export function patchChat(
   chat: AttachableChat,
   { onFinish, ...methods }: PatchedMethods,
 ): [original: OriginalMethods, restore: () => void] {
-  const fields = [...Object.keys(methods), 'onFinish']
-  const before = Object.fromEntries(fields.map((name) => [name, Reflect.get(chat, name)]))
   const original: OriginalMethods = {
     addDecision: chat.addToolApprovalResponse.bind(chat),
     addOutput: chat.addToolOutput.bind(chat),
     sendMessage: chat.sendMessage.bind(chat),
     regenerate: chat.regenerate.bind(chat),
   }
-  const callOption = before['onFinish'] as ((finished: unknown) => void) | undefined
+  const callOption = Reflect.get(chat, 'onFinish') as ((finished: unknown) => void) | undefined
   const finish = (finished: unknown): void => {
     try {
       callOption?.(finished)
@@ -73,7 +71,10 @@ export function patchChat(
       onFinish()
     }
   }
-  Object.assign(chat, { ...methods, onFinish: finish })
+  const patched = { ...methods, onFinish: finish }
+  const names = Object.keys(patched)
+  const before = Object.fromEntries(names.map((name) => [name, Reflect.get(chat, name)]))
+  Object.assign(chat, patched)
   return [original, () => void Object.assign(chat, before)]
 }
 

@@ -50,7 +50,9 @@ export interface AttachOptions {
    * Loads the stored messages of the chat, and whether a turn is running, which they leave out: for when the outcome of a response was lost
    * or was decided elsewhere. With `after`, it may load only what has changed after that position. Default: `api`, or the transport.
    */
-  readonly loadChat?: (options: { readonly after?: string }) => Promise<StoredConversation>
+  readonly loadChat?: (options: {
+    readonly after?: string | undefined
+  }) => Promise<StoredConversation>
   /** Called when an approval of the chat changes, here or elsewhere. Needs `api`. */
   readonly onApproval?: (approval: { approvalId: string; state: string }) => void
   /** Called with errors that no request of the chat failed with, such as a decision that was rejected while the reply continued. */
@@ -116,11 +118,11 @@ export class AttachedChat {
 
   /** Approves a call, optionally with other arguments than those shown, or with a payload. */
   approve(id: string, { reason, ...supplement }: ApproveOptions = {}): Promise<void> {
-    return this.#decide({ id, approved: true, ...(reason !== undefined && { reason }) }, supplement)
+    return this.#decide({ id, approved: true, reason }, supplement)
   }
 
   deny(id: string, reason?: string): Promise<void> {
-    return this.#decide({ id, approved: false, ...(reason !== undefined && { reason }) })
+    return this.#decide({ id, approved: false, reason })
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
@@ -144,13 +146,7 @@ export class AttachedChat {
 
   /** Shows the stored messages, if there is a way to load them. Resolves with false if they could not be loaded. */
   async catchUp(): Promise<boolean> {
-    try {
-      await reload(this.#context)
-      return true
-    } catch (error) {
-      this.#reportError(error)
-      return false
-    }
+    return (await this.checkStored('')) !== undefined
   }
 
   /**
@@ -281,9 +277,8 @@ export class AttachedChat {
   async #load(after?: string): Promise<StoredConversation | undefined> {
     const { api, loadChat } = this.#options
     const { id } = this.chat
-    const options = after === undefined ? {} : { after }
-    if (loadChat) return loadChat(options)
-    return api ? api.loadChat(id, options) : this.channel.loadChat?.(id, options)
+    if (loadChat) return loadChat({ after })
+    return api ? api.loadChat(id, { after }) : this.channel.loadChat?.(id, { after })
   }
 
   #watch(): void {
@@ -298,9 +293,9 @@ export class AttachedChat {
   }
 
   #onFeedEvent(event: WatchEvent): void {
-    const { onApproval } = this.#options
     const { type } = event
-    if (type === 'approval') onApproval?.({ approvalId: event.approvalId, state: event.state })
+    if (type === 'approval')
+      this.#options.onApproval?.({ approvalId: event.approvalId, state: event.state })
     if (type === 'open') this.channel.onFeed?.(this, { state: 'open' })
     if (type === 'lost') {
       const { attempt, retryAt, error } = event

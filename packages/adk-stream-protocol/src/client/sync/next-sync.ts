@@ -225,7 +225,7 @@ function showReportedDecision(chunk: Chunk, { messages }: ChatView): SyncEffect[
   if (chunk.type !== 'data-approval') return []
   const { approvalId: id, state, reason } = chunk.data
   if (state !== 'approved' && state !== 'denied') return []
-  const decision = { id, approved: state === 'approved', ...(reason !== undefined && { reason }) }
+  const decision = { id, approved: state === 'approved', reason }
   const isOpen = findApproval(messages, id, 'approval-requested') !== undefined
   return [mark('accepted', id), ...(isOpen ? [{ type: 'show-decision', decision } as const] : [])]
 }

@@ -2,7 +2,6 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
 import type { Message, MessagePart } from '../../protocol/message.ts'
 import { type ServerTurn, readChunks } from '../connection/transport.ts'
-import { isBusy } from './attachable-chat.ts'
 import {
   keepResponses,
   putMessage,
@@ -40,31 +39,9 @@ export async function loadForCatchUp(
 
 /** Shows what became of refused responses. */
 export async function checkRefusal(context: SyncContext, refusal: Refusal): Promise<void> {
-  const loaded = await readRefused(context, refusal.ids).catch(context.reportError)
+  const loaded = await reload(context).catch(context.reportError)
   const { known = [], isRunning = false } = loaded ?? {}
   await context.dispatch({ ...refusal, type: 'refusal-checked', known, isRunning })
-}
-
-/** Loads the messages of refused decisions. A message that is being written is read to its end first, because it is not stored. */
-async function readRefused(
-  context: SyncContext,
-  ids: readonly string[],
-): Promise<Reloaded | undefined> {
-  const { chat } = context
-  const loaded = await reload(context)
-  const sync = context.state()
-  const isFollowing = sync.state === 'attached' && sync.news !== undefined
-  if (!loaded || isFollowing || isBusy(chat)) return loaded
-  const isStored = ids.every((id) => {
-    const shown = chat.messages.find(({ parts }) => parts.some((part) => part.approval?.id === id))
-    return !shown || loaded.known.includes(shown.id)
-  })
-  if (isStored) return loaded
-  const { error } = chat
-  await chat.resumeStream()
-  // The AI SDK clears the error of the chat when it reads a turn.
-  if (error && !chat.error) context.reportError(error)
-  return reload(context)
 }
 
 /** Lets the AI SDK read the running turn. */

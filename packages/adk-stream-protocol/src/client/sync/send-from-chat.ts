@@ -1,4 +1,4 @@
-import { readErrorCode } from '../adk-error.ts'
+import { AdkError, readErrorCode } from '../adk-error.ts'
 import type { ServerTurn } from '../connection/transport.ts'
 import { type Decision, type ToolOutput, keepIfRefused } from './attachable-chat.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
@@ -10,23 +10,19 @@ import type { SyncContext } from './sync-state.ts'
 /** Shows a decision in the chat, then sends it while the stream stays open. */
 export async function sendDecision(
   { chat, channel, original, dispatch }: SyncContext,
-  { id, approved, reason }: Decision,
+  decision: Decision,
   supplement: DecisionSupplement | undefined,
 ): Promise<void> {
   const stream = channel.openStream(chat.id)
-  const said = reason === undefined ? {} : { reason }
+  const { id, ...given } = decision
   // The chat first: its outcome must not arrive before the decision.
-  await original.addDecision({ id, approved, ...said })
-  const { args, payload, preview } = (approved && supplement) || {}
+  await original.addDecision(decision)
   try {
     const approval = await stream?.decide({
       chatId: chat.id,
       approvalId: id,
-      approved,
-      ...said,
-      ...(args && { args: { ...args } }),
-      ...(payload !== undefined && { payload }),
-      ...(preview !== undefined && { preview }),
+      ...given,
+      ...(given.approved && supplement),
     })
     await dispatch({ type: 'decision-acknowledged', id, approval: approval ?? '' })
   } catch (error) {
@@ -44,10 +40,13 @@ export async function sendOutput(
   if (!isShown) await original.addOutput(output)
   const result = state === 'output-error' ? { errorText } : { output: value }
   try {
-    await channel.toolOutput?.({ chatId: chat.id, toolCallId, ...result })
+    await channel.toolOutput({ chatId: chat.id, toolCallId, ...result })
     await dispatch({ type: 'output-acknowledged', id: toolCallId })
   } catch (error) {
-    await dispatch({ type: 'output-failed', output, error })
+    // The call has a result: this one, if it was sent before and has arrived, or another one, which is loaded.
+    if (error instanceof AdkError && error.code === 'nothing-new')
+      await dispatch({ type: 'output-acknowledged', id: toolCallId })
+    else await dispatch({ type: 'output-failed', output, error })
   }
 }
 
@@ -92,7 +91,7 @@ async function sendAgain(context: SyncContext, message: MessageView): Promise<bo
   const { chat, channel, idle } = context
   const stored = await reload(context).catch(() => undefined)
   if (stored?.known.includes(message.id) === true) return false
-  if (!channel.openStream(chat.id)) await idle.wait()
+  if (!channel.openStream(chat.id)?.detachReader) await idle.wait()
   chat.messages = chat.messages.filter(({ id }) => id !== message.id)
   await sendMessage(context, message, undefined)
   return true
@@ -127,7 +126,7 @@ export async function regenerate(context: SyncContext, options: object = {}): Pr
 
 /** Ends the stream that the chat reads, if there is one. Resolves with the rest of it when the chat is idle. */
 async function detachReader({ chat, channel, idle }: SyncContext): Promise<ServerTurn | undefined> {
-  const rest = channel.openStream(chat.id)?.detachReader(chat.id)
+  const rest = channel.openStream(chat.id)?.detachReader?.(chat.id)
   if (rest) await idle.wait()
   return rest
 }

@@ -1,6 +1,6 @@
 import { AdkError, isTemporary } from '../adk-error.ts'
 import type { ToolOutput } from './attachable-chat.ts'
-import { catchUpIfBehind, withoutBase } from './catch-up.ts'
+import { catchUpIfBehind, requestCatchUp, withoutBase } from './catch-up.ts'
 import {
   type MessageView,
   type ShownApproval,
@@ -118,10 +118,7 @@ function refuse(id: string, { state }: ShownApproval): SyncEffect {
           'approval-decided',
           `Approval ${id} was decided differently elsewhere, or has ended.`,
         )
-      : new AdkError(
-          'unknown-approval',
-          `The chat no longer asks for approval ${id}. Load the chat again to see its outcome.`,
-        )
+      : new AdkError('unknown-approval', `The chat no longer asks for approval ${id}.`)
   return { type: 'report-refusal', ids: [id], error }
 }
 
@@ -202,9 +199,8 @@ export function onRefusalChecked(
   chat: ChatView,
   { ids, known, isRunning, error, isUnreported }: Extract<SyncEvent, { type: 'refusal-checked' }>,
 ): Step {
-  // The feed shows what becomes of a turn that is running.
-  const isFollowed = isRunning && state.news !== undefined
-  const open = (isFollowed ? [] : chat.messages).flatMap(({ id: messageId, parts }) => {
+  // A message that is being written is not stored. What becomes of it is known when it was read.
+  const open = (isRunning ? [] : chat.messages).flatMap(({ id: messageId, parts }) => {
     // These are as the server has them.
     if (known.includes(messageId)) return []
     return parts.flatMap(({ toolCallId, approval }) => {
@@ -215,7 +211,9 @@ export function onRefusalChecked(
   })
   const effects = reopen(open, chat)
   if (isUnreported) effects.push(reportError(error))
-  return withEffects(effects, catchUpIfBehind(state, chat))
+  // With a feed, its end is reported.
+  const isRead = isRunning && state.news === undefined
+  return withEffects(effects, isRead ? requestCatchUp(state, chat) : catchUpIfBehind(state, chat))
 }
 
 /** Opens approvals again, in the messages and in the stream that writes them. */

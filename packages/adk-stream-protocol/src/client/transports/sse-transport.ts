@@ -7,7 +7,7 @@ import type {
   ReconnectOptions,
   SendOptions,
 } from '../adk-ui-message.ts'
-import { type LoadedChat, AdkApi } from '../api/adk-api.ts'
+import { type LoadedChat, type LoadOptions, AdkApi, chatPath } from '../api/adk-api.ts'
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
 import type { Identified } from '../connection/principal-tag.ts'
 import { TurnProgress } from '../connection/turn-progress.ts'
@@ -16,8 +16,10 @@ import type { MessageView } from '../connection/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../connection/response-states.ts'
 import {
   type ChatObserver,
+  type OpenStream,
   type ResponseChannel,
   type SentDecision,
+  type SentOutput,
   type StreamSource,
   createChatObservers,
   DECISION_CANCELLED,
@@ -26,13 +28,11 @@ import {
   emptyStream,
   toChunkStream,
 } from '../connection/transport.ts'
-import { type KeptDecisions, keepDecisions } from '../api/decision-outbox.ts'
 import {
   type Connected,
   type ConnectionListener,
   type ConnectionState,
   createSharedConnection,
-  isBrowserOffline,
   waitForNextAttempt,
 } from '../connection/connection-state.ts'
 import { type WireObserver, type WireTap, createTap } from '../connection/wire-events.ts'
@@ -59,7 +59,7 @@ export function sseTransport(options: SseTransportOptions): SseTransport {
 
 /** The transport of `sseTransport()`. Each stream is the response to an HTTP request. */
 export class SseTransport
-  implements ChatTransport<AdkUIMessage>, ResponseChannel, Connected, Identified
+  implements ChatTransport<AdkUIMessage>, ResponseChannel, OpenStream, Connected, Identified
 {
   /** A resumed stream replays its message from the start. */
   readonly resumeStreamIsReplay = true
@@ -75,19 +75,14 @@ export class SseTransport
   readonly #backoff: Required<Backoff>
   /** The newest stream of each chat. */
   readonly #newest = new Map<string, SseStream>()
-  readonly #decisions: KeptDecisions
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
     this.#agent = agent
     this.#http = createHttp(options)
-    this.api = new AdkApi(this.#http)
+    const isLost = (): boolean => this.connection.state === 'lost'
+    this.api = new AdkApi(this.#http, { backoff, isLost })
     this.#observe = observe
     this.#backoff = withDefaults(backoff)
-    this.#decisions = keepDecisions({
-      isOffline: () => this.connection.state === 'lost' || isBrowserOffline(),
-      probe: (approvalId) => this.api.readApproval(approvalId),
-      backoff: this.#backoff,
-    })
   }
 
   get connection(): ConnectionState {
@@ -121,9 +116,16 @@ export class SseTransport
     const request = { chatId, trigger, messageId, message: messages[0] }
     const tap = this.#observe && createTap(this.#observe, request)
     const sent = messages.at(-1)?.id
-    const stream = this.#open(chatId, { source: 'requested', tap, signal, messageId: sent })
+    const hasResponses = responseIds.length > 0
+    const stream = this.#open(chatId, {
+      source: 'requested',
+      joins: hasResponses,
+      tap,
+      signal,
+      messageId: sent,
+    })
     // A chat that is not attached gets the error, and shows it.
-    const isKept = stream.chat !== undefined && isOnlyDecisions(messages, responseIds)
+    const isKept = stream.chat !== undefined && hasResponses && messages.every(hasNoOutput)
     // When the connection is back, another person may have signed in.
     const decidedAs = isKept ? this.principal : undefined
     try {
@@ -146,7 +148,7 @@ export class SseTransport
           decidedAs,
         })
       const response = await (isKept
-        ? this.#decisions.send({
+        ? this.api.outbox.keep({
             approvalIds: responseIds,
             signal: stream.signal,
             send,
@@ -157,7 +159,7 @@ export class SseTransport
       return this.#read(stream, response)
     } catch (error) {
       stream.end(error)
-      if (responseIds.length > 0) this.#refuse(stream, responseIds, error)
+      if (hasResponses) this.#refuse(stream, responseIds, error)
       // The person took the decision back: that is no error, and nothing follows.
       if (error === DECISION_CANCELLED) return emptyStream()
       throw error
@@ -184,7 +186,8 @@ export class SseTransport
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId, headers, abortSignal } = options
     const tap = this.#observe && createTap(this.#observe, { chatId, trigger: 'resume' })
-    const stream = this.#open(chatId, { source: 'resumed', tap, signal: abortSignal })
+    const opening = { source: 'resumed', joins: true, tap, signal: abortSignal } as const
+    const stream = this.#open(chatId, opening)
     try {
       const { signal } = stream
       const response = await this.#http.send(resumePath(chatId), { headers, signal })
@@ -197,14 +200,14 @@ export class SseTransport
     }
   }
 
-  /** Decides an approval outside the chat's stream, as an inbox does. Resolves with the new state of the approval. */
+  /** Decides an approval outside the chat's stream, when the server can be reached. Resolves with the new state of the approval. */
   decide({ approvalId, ...decision }: Omit<SentDecision, 'chatId'>): Promise<string> {
-    return this.api.decide(approvalId, decision)
+    return this.api.outbox.send(approvalId, decision)
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
   cancelDecision(approvalId: string): boolean {
-    return this.#decisions.cancel(approvalId)
+    return this.api.cancelDecision(approvalId)
   }
 
   /** Loads the stored messages of a chat. */
@@ -212,9 +215,9 @@ export class SseTransport
     return (await this.loadChat(chatId)).messages
   }
 
-  /** Loads the stored messages of a chat, and whether a turn is running, which they leave out. */
-  loadChat(chatId: string): Promise<LoadedChat> {
-    return this.api.loadChat(chatId)
+  /** Loads the stored messages of a chat, or those after a position, and whether a turn is running, which they leave out. */
+  loadChat(chatId: string, options?: LoadOptions): Promise<LoadedChat> {
+    return this.api.loadChat(chatId, options)
   }
 
   /** @internal For `attachChat`. */
@@ -223,9 +226,24 @@ export class SseTransport
     return newest?.source === 'requested' && !newest.signal.aborted
   }
 
-  /** Returns undefined: a stream over HTTP ends when it waits for a response. */
-  openStream(): undefined {
-    return undefined
+  /** Sends the output of a browser tool outside the chat's stream. Resolves when the server has it. */
+  async toolOutput({ chatId, toolCallId, ...result }: SentOutput): Promise<void> {
+    const path = chatPath(chatId, 'outputs', encodeURIComponent(toolCallId))
+    await this.#http.send(path, { method: 'POST', body: result })
+  }
+
+  /**
+   * The stream of a turn that the chat has joined may be that of a live session, which stays open while it waits for a response. The
+   * stream of a new message ends then.
+   */
+  openStream(chatId: string): OpenStream | undefined {
+    const stream = this.#newest.get(chatId)
+    return stream?.joins === true && !stream.signal.aborted ? this : undefined
+  }
+
+  /** Adds a chunk to the stream that a chat reads. */
+  pushChunk(chatId: string, chunk: Chunk): void {
+    this.#newest.get(chatId)?.push?.(chunk)
   }
 
   observeChat(chatId: string, observer: ChatObserver): () => void {
@@ -237,12 +255,13 @@ export class SseTransport
     this.#shared.report(feed, state)
   }
 
-  #open(chatId: string, { source, tap, signal, messageId }: OpenOptions): SseStream {
+  #open(chatId: string, { source, joins, tap, signal, messageId }: OpenOptions): SseStream {
     const closing = new AbortController()
     const stream: SseStream = {
       chatId,
       chat: this.#observers.find(chatId)?.chat,
       source,
+      joins,
       tap,
       signal: closing.signal,
       messageId,
@@ -268,6 +287,9 @@ export class SseTransport
       onCancel: () => stream.close(),
       source: stream.source,
       readEnd: () => ({ turn: reading.at.turn, positions: reading.positions }),
+      onOpen: (push) => {
+        stream.push = push
+      },
     })
   }
 
@@ -378,12 +400,16 @@ interface SseStream {
   /** The `Chat` that reads the stream, if it is attached. */
   readonly chat: object | undefined
   readonly source: StreamSource
+  /** Whether the turn may have been started by another client. */
+  readonly joins: boolean
   /** Aborts the HTTP requests of the stream. */
   readonly signal: AbortSignal
   /** The message that the turn writes, or before its first chunk the one that it replies to. */
   messageId: string | undefined
   /** Resolves when the server has stopped the turn. Undefined if the person did not stop it. */
   readonly stopped: { current?: Promise<unknown> }
+  /** Adds a chunk to the stream. Undefined before the response. */
+  push?: (chunk: Chunk) => void
   readonly close: () => void
   readonly end: (error?: unknown) => void
   readonly tap: WireTap | undefined
@@ -391,6 +417,7 @@ interface SseStream {
 
 interface OpenOptions {
   readonly source: StreamSource
+  readonly joins: boolean
   readonly tap: WireTap | undefined
   /** Aborted by `stop()`, and by a second `resumeStream()`. */
   readonly signal: AbortSignal | undefined
@@ -398,13 +425,9 @@ interface OpenOptions {
   readonly messageId?: string | undefined
 }
 
-/** Whether a request has no outputs of tools. Those are sent again by the chat. */
-function isOnlyDecisions(
-  messages: readonly MessageView[],
-  responseIds: readonly string[],
-): boolean {
-  const parts = messages.flatMap((message) => message.parts)
-  return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
+/** Whether the responses of a message are decisions. Outputs of tools are sent again by the chat. */
+function hasNoOutput({ parts }: MessageView): boolean {
+  return parts.every(({ state }) => state === 'approval-responded')
 }
 
 /** Returns the path of the running turn, or of its rest after a position. */

@@ -90,6 +90,13 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     return { type: 'feed', feed, headers: {} }
   }
 
+  const takeOutput = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const { principal, name: toolCallId, exchange } = request
+    const result = checkInput(Output, await readJson(exchange, limits), BAD_OUTPUT)
+    await chats.submitToolResult(principal, chatOf(request), { toolCallId, result })
+    return reply(204)
+  }
+
   const stop = async (request: AuthenticatedRequest): Promise<Reply> => {
     const messageId = request.exchange.url.searchParams.get('messageId') ?? undefined
     await chats.stop(chatOf(request), messageId)
@@ -116,6 +123,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     { method: 'GET', path: '/chats/:id/messages', handle: messages },
     { method: 'GET', path: '/chats/:id/events', handle: watch },
     { method: 'GET', path: '/chats/:id/artifacts/:name', handle: createArtifactReader(options) },
+    { method: 'POST', path: '/chats/:id/outputs/:name', handle: takeOutput },
     { method: 'POST', path: '/chats/:id/stop', handle: stop },
     { method: 'DELETE', path: '/chats/:id', handle: remove },
   ]
@@ -124,6 +132,14 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
 function chatOf({ principal, id }: AuthenticatedRequest): ChatRef {
   return { principalId: principal.id, chatId: id }
 }
+
+/** The body of `POST /chats/:chatId/outputs/:toolCallId`. */
+const Output = z.union([
+  z.strictObject({ output: z.unknown().refine((output) => output !== undefined) }),
+  z.strictObject({ errorText: z.string().max(10_000) }),
+])
+
+const BAD_OUTPUT = 'Send { "output": any JSON } or { "errorText": text }.'
 
 /** The longest position that is read: event ids of other programs may be longer than those of ADK. */
 const MAX_POSITION = 1_024
