@@ -3,7 +3,9 @@ import { describe, expect, test, vi } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
-import { ClientPage, versions } from './support/client-page.ts'
+import { sseTransport } from '../../src/client/index.ts'
+import { defer } from '../support/agents.ts'
+import { ClientPage, openSse, versions } from './support/client-page.ts'
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test.each([undefined, null])(
@@ -61,4 +63,59 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     const { messages } = await second.sse().api.loadChat('chat-1')
     expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
   })
+
+  test.each(['HTTP', 'socket'])(
+    '[CL1602] the error of a message stays if nothing is running that could be resumed, %s',
+    async (mode) => {
+      await using testBridge = await TestBridge.open({ limits: { maxTextLength: 100 } })
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      await chat.send('x'.repeat(200))
+      const { error } = chat
+      expect(chat.refusal).toBe('too-large')
+      await chat.resume()
+      expect(chat.error).toBe(error)
+      expect(chat.status).toBe('error')
+      await chat.send('[[say Next.]]')
+      expect(chat.error).toBeUndefined()
+    },
+  )
+
+  test.each([
+    { sent: 'fails', error: 'fetch failed' },
+    { sent: 'is answered', error: undefined },
+  ])(
+    '[CL1602] a message that is sent while the page looks for a running turn, and $sent, has the error $error',
+    async ({ sent, error }) => {
+      await using testBridge = await TestBridge.open()
+      const [asked, responds] = [defer(), defer()]
+      let isLost = true
+      const transport = sseTransport({
+        url: testBridge.url,
+        headers: { 'x-api-key': 'hanako' },
+        fetch: async (input, init) => {
+          if (init?.method === 'POST' && isLost) throw new TypeError('fetch failed')
+          const response = await fetch(input, init)
+          if (response.status !== 204) return response
+          asked.resolve()
+          await responds.promise
+          return response
+        },
+      })
+      const chat = await openSse(transport, version)
+      await chat.send('[[say Never.]]')
+      expect(chat.status).toBe('error')
+      const resumed = chat.resume()
+      await asked.promise
+      isLost = sent === 'fails'
+      const reply = chat.send('[[say One.]][[wait more]][[say Two.]]')
+      await chat.until(({ status }) => status === 'streaming' || status === 'error')
+      responds.resolve()
+      await resumed
+      expect(chat.error?.message).toBe(error)
+      testBridge.emulator.release('more')
+      await reply
+      expect(chat.error?.message).toBe(error)
+    },
+  )
 })

@@ -30,7 +30,7 @@ export interface AttachableChat {
   // The options of the AI SDK pass through.
   sendMessage(message?: unknown, options?: unknown): Promise<void>
   regenerate(options?: unknown): Promise<void>
-  resumeStream(): Promise<void>
+  resumeStream(options?: unknown): Promise<void>
 }
 
 /** The methods of a chat before it was patched. */
@@ -41,7 +41,7 @@ export interface OriginalMethods {
   readonly regenerate: (options?: unknown) => Promise<void>
 }
 
-/** The methods that replace the chat's own. `onFinish` and `sendAutomaticallyWhen` are fields of every `AbstractChat`. */
+/** The methods that replace the chat's own, and what they need. `onFinish` and `sendAutomaticallyWhen` are fields of every `AbstractChat`. */
 export interface PatchedMethods {
   readonly addToolApprovalResponse: (decision: Decision) => Promise<void>
   readonly addToolOutput: (output: ToolOutput) => Promise<void>
@@ -50,12 +50,14 @@ export interface PatchedMethods {
   readonly sendAutomaticallyWhen: (chat: { messages: readonly MessageView[] }) => boolean
   /** Called when the AI SDK has read a response to its end or has stopped reading it, after the option of the same name. */
   readonly onFinish: () => void
+  /** Whether the chat sends a request that is not a `resumeStream()`. */
+  readonly isSending: () => boolean
 }
 
 /** Replaces methods of a chat. Returns the original ones and a function that restores them. */
 export function patchChat(
   chat: AttachableChat,
-  { onFinish, ...methods }: PatchedMethods,
+  { onFinish, isSending, ...methods }: PatchedMethods,
 ): [original: OriginalMethods, restore: () => void] {
   const original: OriginalMethods = {
     addDecision: chat.addToolApprovalResponse.bind(chat),
@@ -64,18 +66,33 @@ export function patchChat(
     regenerate: chat.regenerate.bind(chat),
   }
   const callOption = Reflect.get(chat, 'onFinish') as ((finished: unknown) => void) | undefined
+  let failure: Error | undefined
   const finish = (finished: unknown): void => {
+    failure = chat.error
     try {
       callOption?.(finished)
     } finally {
       onFinish()
     }
   }
-  const patched = { ...methods, onFinish: finish }
+  const resume = chat.resumeStream.bind(chat)
+  const resumeStream = async (options: unknown): Promise<void> => {
+    failure = chat.error
+    await resume(options)
+    // CL1602: if nothing is running, the AI SDK removes the error of another request.
+    if (failure && chat.status === 'ready' && !isSending())
+      // Every `AbstractChat` has this method.
+      (chat as unknown as WithStatus).setStatus({ status: 'error', error: failure })
+  }
+  const patched = { ...methods, onFinish: finish, resumeStream }
   const names = Object.keys(patched)
   const before = Object.fromEntries(names.map((name) => [name, Reflect.get(chat, name)]))
   Object.assign(chat, patched)
   return [original, () => void Object.assign(chat, before)]
+}
+
+interface WithStatus {
+  setStatus(status: { readonly status: string; readonly error: Error }): void
 }
 
 /** Whether the AI SDK is sending a request or reading the response to it. */

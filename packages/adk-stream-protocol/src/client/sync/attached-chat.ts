@@ -192,7 +192,7 @@ export class AttachedChat {
     const view = {
       messages: chat.messages,
       // The AI SDK counts as idle when there was nothing to resume, although it is sending a message.
-      isBusy: isBusy(chat) || channel.isSending(chat.id),
+      isBusy: isBusy(chat) || this.#isSending(),
       hasFailed: chat.status === 'error',
       hasOpenStream: channel.openStream(chat.id) !== undefined,
       responses: channel.responses.all,
@@ -316,6 +316,7 @@ export class AttachedChat {
       sendAutomaticallyWhen: ({ messages }) =>
         shouldSend(messages.at(-1), this.channel.responses.all),
       onFinish: () => this.#context.idle.onFinish(),
+      isSending: this.#isSending,
     }
   }
 
@@ -337,6 +338,8 @@ export class AttachedChat {
       reload: async () => (await reload(this.#context))?.known,
     }
   }
+
+  readonly #isSending = (): boolean => this.channel.isSending(this.chat.id)
 
   /** Runs work that no caller waits for. */
   #report(work: Promise<unknown>): undefined {

@@ -141,6 +141,7 @@ async function resumeOrShow<Tools extends UITools>(
   setStored(chat, stored, attached)
   // The chat copies what it is given.
   const { messages: before } = chat
+  chat.clearError()
   await chat.resumeStream()
   if (chat.messages !== before || chat.status === 'error') return
   const now = await loadStored<Tools>(chat.id, api)
@@ -177,6 +178,7 @@ async function recoverLocally<Tools extends UITools>(
     error !== undefined && readProblem(error, messages, 0).kind === 'disconnected'
   switch (planLocalRecovery(messages, { isDisconnected })) {
     case 'resume':
+      chat.clearError()
       return chat.resumeStream()
     case 'keep':
       return chat.clearError()
