@@ -6,8 +6,11 @@ import type { FunctionResponse } from '@google/genai'
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
 import { toStorable } from '../approvals/digest.ts'
+import type { PreviewResult } from '../approvals/policy-previews.ts'
+import { assessRisk } from '../approvals/risk.ts'
 import { readReportedFailure } from '../protocol/message.ts'
-import type { DecidedNote, EventNotes, RepliedNote } from './events/event-notes.ts'
+import { pickQuestion } from '../protocol/question-terms.ts'
+import type { AskedNote, DecidedNote, EventNotes, RepliedNote } from './events/event-notes.ts'
 import { carryInner, writeNotes } from './events/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
@@ -285,6 +288,27 @@ const ArgumentIssues = z.object({
     z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }),
   ),
 })
+
+/** Returns what a client needs to know about an approval request. */
+export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote {
+  const { id: approvalId, toolCallId, deadline, terms } = approval
+  const { hint, title, icon, payload, chain, path } = terms
+  return {
+    approvalId,
+    toolCallId,
+    deadline,
+    approvers: chain.reduce((sum, step) => sum + step.count, 0),
+    ...(hint !== undefined && { hint }),
+    ...(title !== undefined && { title }),
+    ...assessRisk(approval, made.state === 'made' ? made.preview : undefined),
+    ...(icon !== undefined && { icon }),
+    ...(payload !== undefined && { payload }),
+    ...pickQuestion(terms),
+    ...(made.state !== 'none' && { hasPreview: true }),
+    ...(made.state === 'made' && { preview: made.preview }),
+    ...(path && { path: [...path] }),
+  }
+}
 
 /** Returns the notes with the result of a call that the session of the chat does not contain: of an agent used as a tool, or of a question. */
 export function toEndingNotes(

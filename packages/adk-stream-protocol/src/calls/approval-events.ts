@@ -3,42 +3,23 @@ import { createEvent } from '@google/adk'
 import type { Content } from '@google/genai'
 import { z } from 'zod'
 
-import { markFailed, PENDING, PENDING_INSIDE, toStoredResponse } from '../agent/call-responses.ts'
-import type { AskedNote, EventNotes, PausedNote } from '../agent/events/event-notes.ts'
+import {
+  markFailed,
+  PENDING,
+  PENDING_INSIDE,
+  toAskedNote,
+  toStoredResponse,
+} from '../agent/call-responses.ts'
+import type { EventNotes, PausedNote } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
 import { createFailureEvent } from '../agent/translate/model-outcome.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
-import { assessRisk } from '../approvals/risk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import { pickQuestion } from '../protocol/question-terms.ts'
-import { offerOf } from './browser-tool.ts'
 import type { RunState } from './run-state.ts'
 import type { PreviewResult } from '../approvals/policy-previews.ts'
-
-/** Returns what a client needs to know about an approval request. */
-export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote {
-  const { id: approvalId, toolCallId, deadline, terms } = approval
-  const { hint, title, icon, payload, chain, path } = terms
-  return {
-    approvalId,
-    toolCallId,
-    deadline,
-    approvers: chain.reduce((sum, step) => sum + step.count, 0),
-    ...(hint !== undefined && { hint }),
-    ...(title !== undefined && { title }),
-    ...assessRisk(approval, made.state === 'made' ? made.preview : undefined),
-    ...(icon !== undefined && { icon }),
-    ...(payload !== undefined && { payload }),
-    ...pickQuestion(terms),
-    ...(made.state !== 'none' && { hasPreview: true }),
-    ...(made.state === 'made' && { preview: made.preview }),
-    ...(path && { path: [...path] }),
-  }
-}
 
 /** Returns the call that a confirmation request is about, or undefined if the request is incomplete. */
 export function parseOriginalCall(
@@ -203,15 +184,12 @@ export async function storeSilence(run: RunState, context: InvocationContext): P
 /** Stores that an approved call was handed over to the client. ADK stores nothing for a call without a result. */
 export async function storeHandover(
   run: RunState,
-  { tool, toolContext: { invocationContext: context } }: ToolCall,
-  toolCallId: string,
+  context: InvocationContext,
+  { toolCallId, ...offer }: Pick<EventNotes, 'offered'> & { readonly toolCallId: string },
 ): Promise<void> {
   const { session, sessionService } = context
-  const event = createCallNote(context, {
-    handedOver: [toolCallId],
-    ...offerOf(tool, toolCallId),
-    messageId: run.messageId,
-  })
+  const notes = { handedOver: [toolCallId], ...offer, messageId: run.messageId }
+  const event = createCallNote(context, notes)
   await sessionService?.appendEvent({ session, event })
   run.endingsStored.add(toolCallId)
   run.append(event)

@@ -197,7 +197,11 @@ export class ApprovalPlugin extends QuietPlugin {
       return APPROVAL_UNAVAILABLE
     }
     if (!run || toolContext.functionCallId === undefined) return undefined
-    if (approval && !result) await storeHandover(run, call, toolCallId)
+    if (approval && !result)
+      await storeHandover(run, toolContext.invocationContext, {
+        toolCallId,
+        ...offerOf(tool, toolCallId),
+      })
     if (effect?.type === 'request') run.asking.set(toolCallId, effect.terms)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toStoredResponse(result) })
     await this.#pauseIfAsking(call, run)

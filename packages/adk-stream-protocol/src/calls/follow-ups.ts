@@ -4,6 +4,7 @@ import {
   describeEnding,
   describeRefusedRequest,
   PENDING_INSIDE,
+  toAskedNote,
   toPendingNote,
   toEndingNotes,
 } from '../agent/call-responses.ts'
@@ -12,7 +13,6 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
-import { toAskedNote } from './approval-events.ts'
 import type { CallKinds } from './call-kind.ts'
 import { toFollowUpId } from './call-kind.ts'
 import type { RunState } from './run-state.ts'

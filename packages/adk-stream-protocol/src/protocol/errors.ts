@@ -2,7 +2,6 @@ import type { ErrorCode } from './error-codes.ts'
 import type { ShownPreview } from './preview.ts'
 
 export type { ErrorCode } from './error-codes.ts'
-export { ERROR_CODES } from './error-codes.ts'
 
 /**
  * Every error that the server reports to a client, with its HTTP status and a neutral message (ER1). Errors with the prefix

@@ -1,6 +1,5 @@
-import { isOneOf, isRecord, optional } from './guards.ts'
+import { isArrayOf, isObjectOf, isOneOf, isRecord, isString, optional } from './guards.ts'
 import type { SignInTerms } from './sign-in-terms.ts'
-import { isSignInTerms } from './sign-in-terms.ts'
 
 /** What a person is asked for that is not an approval. */
 export const QUESTION_KINDS = ['input', 'sign-in', 'elicitation'] as const
@@ -15,6 +14,14 @@ export interface QuestionTerms {
   /** The sign-in that the person is asked for. */
   readonly signIn?: SignInTerms
 }
+
+export const isSignInTerms = isObjectOf<SignInTerms>({
+  provider: isString,
+  label: isString,
+  type: isOneOf('oauth2', 'openIdConnect', 'apiKey'),
+  scopes: isArrayOf(isString),
+  help: optional(isString),
+})
 
 /** A guard for each field of a question. */
 export const QUESTION_GUARDS = {

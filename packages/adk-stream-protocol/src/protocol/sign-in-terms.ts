@@ -1,12 +1,4 @@
-import {
-  isArrayOf,
-  isBoolean,
-  isNumber,
-  isObjectOf,
-  isOneOf,
-  isString,
-  optional,
-} from './guards.ts'
+import { isArrayOf, isBoolean, isNumber, isObjectOf, isString, optional } from './guards.ts'
 
 /** A sign-in that a call needs. It contains nothing secret. */
 export interface SignInTerms {
@@ -19,14 +11,6 @@ export interface SignInTerms {
   /** Where the person finds the API key. */
   readonly help?: string | undefined
 }
-
-export const isSignInTerms = isObjectOf<SignInTerms>({
-  provider: isString,
-  label: isString,
-  type: isOneOf('oauth2', 'openIdConnect', 'apiKey'),
-  scopes: isArrayOf(isString),
-  help: optional(isString),
-})
 
 /** A service that a user is signed in to. */
 export interface SignedInService {

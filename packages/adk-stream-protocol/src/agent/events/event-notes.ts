@@ -4,9 +4,8 @@ import { z } from 'zod'
 import { isRecord } from '../../protocol/guards.ts'
 import type { AudioCount } from '../../protocol/message.ts'
 import { STEP_KINDS } from '../../protocol/message.ts'
-import { QUESTION_KINDS } from '../../protocol/question-terms.ts'
+import { isSignInTerms, QUESTION_KINDS } from '../../protocol/question-terms.ts'
 import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
-import { isSignInTerms } from '../../protocol/sign-in-terms.ts'
 import type { Preview, ShownPreview } from '../../protocol/preview.ts'
 
 // Checked by `PolicyPreview` before it was stored.

@@ -1,6 +1,7 @@
 import { AG_UI_VERSIONS, AgUiClient } from '../../ag-ui/support/ag-ui-client.ts'
 import { BidiClient } from '../../bidi/support/bidi-client.ts'
-import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
+import { ERROR_CODES } from '../../../src/protocol/error-codes.ts'
+import { ProtocolError } from '../../../src/protocol/errors.ts'
 import { SocketClient } from '../../sockets/support/socket-client.ts'
 import type { ChatPart } from '../../support/chat-probe.ts'
 import { approvalOf, approvingClients, liveClient, type ApprovingClient } from './approving-chat.ts'
