@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { createServer } from 'node:net'
@@ -11,6 +11,7 @@ import { startEmulator } from 'gemini-emulator'
 import { WebSocket } from 'ws'
 
 import { posixTest } from '../support/posix-test.ts'
+import { Command, STUDIO_PROGRAM } from './support/command.ts'
 import { installProject, packAll } from './support/project.ts'
 
 // Outside of the workspace, so that only installed packages are found.
@@ -21,10 +22,8 @@ beforeAll(async () => {
   await installProject(project, await packAll(folder))
 })
 
-const running: ChildProcess[] = []
-
 afterAll(() => {
-  for (const child of running) child.kill('SIGKILL')
+  Command.killAll()
   rmSync(folder, { recursive: true })
 })
 
@@ -36,51 +35,8 @@ function write(place: string, files: Readonly<Record<string, string>>): void {
   }
 }
 
-const STUDIO = path.join(project, 'node_modules/adk-stream-protocol-studio/bin/adk-studio.js')
+const STUDIO = [process.execPath, path.join(project, 'node_modules', STUDIO_PROGRAM)]
 const CLI = path.join(project, 'node_modules/adk-stream-protocol/dist/use/cli.js')
-
-/** A running command. */
-class Command {
-  readonly #child: ChildProcess
-  readonly exited: Promise<number | null>
-  output = ''
-
-  constructor(
-    cwd: string,
-    args: readonly string[],
-    [program, ...rest]: readonly string[] = [process.execPath, STUDIO],
-  ) {
-    this.#child = spawn(program ?? '', [...rest, ...args], {
-      cwd,
-      // The conditions and the variables of the test run are not those of a terminal.
-      env: {
-        PATH: process.env['PATH'],
-        HOME: process.env['HOME'],
-        npm_lifecycle_event: 'start',
-      },
-    })
-    running.push(this.#child)
-    for (const stream of [this.#child.stdout, this.#child.stderr])
-      stream?.on('data', (data: Buffer) => (this.output += data.toString()))
-    this.exited = new Promise((resolve) => this.#child.on('close', resolve))
-  }
-
-  /** Resolves when the output has this text, after what was there at the last call. */
-  async until(pattern: RegExp): Promise<RegExpExecArray> {
-    return vi.waitUntil(
-      () => {
-        const match = pattern.exec(this.output)
-        if (match) this.output = this.output.slice(match.index + match[0].length)
-        return match
-      },
-      { timeout: 60_000, interval: 20 },
-    )
-  }
-
-  stop(signal: NodeJS.Signals = 'SIGTERM'): void {
-    this.#child.kill(signal)
-  }
-}
 
 /** An agent with a tool that needs approval, and one that waits for a file. Each result has the version of the code. */
 const agent = (version: number, tools = 'refund, wait') => `
@@ -156,7 +112,7 @@ const readEffects = (): string =>
 
 test('[DV1320] [DV1321] [DV1322] [DV1323] [DV1324] an agent is served without a key, and each save takes over without losing a reply or an approval', async () => {
   write('', { 'agent.mjs': `import './version.mjs'\nthrow new Error('a <b>')\n` })
-  const dev = new Command(project, ['--port', '0', '--as', 'alice', '--as', 'bob:manager'])
+  const dev = new Command(project, ['--port', '0', '--as', 'alice', '--as', 'bob:manager'], STUDIO)
   await dev.until(/✖ agent\.mjs:1: imports \.\/version\.mjs, which does not exist/)
   const [, url = ''] = await dev.until(/(http:\S+) continues when the file is saved/)
   write('', { 'version.mjs': versionOf(1) })
@@ -307,6 +263,7 @@ test('[DV1325] bad input is one sentence and exit code 2', async () => {
     const dev = new Command(
       cwd,
       args.map((each) => each.replace('TAKEN', port)),
+      STUDIO,
     )
     found.push([await dev.exited, dev.output.split('\n')[0], /^ +at /m.test(dev.output)])
   }
