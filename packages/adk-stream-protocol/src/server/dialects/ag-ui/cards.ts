@@ -2,8 +2,7 @@ import { z } from 'zod'
 
 import { isRecord } from '../../../protocol/guards.ts'
 import type { DataParts } from '../../../protocol/message.ts'
-import type { Interrupt, RunEvent } from './events.ts'
-import type { OpenInterrupt } from './interrupts.ts'
+import type { Interrupt, OpenInterrupt, RunEvent } from './events.ts'
 import type { ResumeEntry, RunInput } from './run-input.ts'
 
 /**

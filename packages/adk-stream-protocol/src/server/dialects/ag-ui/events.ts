@@ -1,3 +1,6 @@
+import type { ApprovalInWords } from '../../../approvals/describe-approval.ts'
+import type { ShownPreview } from '../../../protocol/preview.ts'
+
 /** A message of AG-UI 1.0, in the profile that clients from 0.0.54 accept. */
 export type RunMessage =
   | {
@@ -49,6 +52,13 @@ export interface Interrupt {
   readonly responseSchema?: Readonly<Record<string, unknown>>
   readonly expiresAt?: string
   readonly metadata: Readonly<Record<string, unknown>>
+}
+
+/** An interrupt, and what a card says beside its message. */
+export interface OpenInterrupt {
+  readonly interrupt: Interrupt
+  readonly words: ApprovalInWords
+  readonly preview: ShownPreview | undefined
 }
 
 export interface TokenUsage {

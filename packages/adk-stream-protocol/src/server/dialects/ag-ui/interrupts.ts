@@ -1,9 +1,7 @@
 import type { Approval } from '../../../approvals/approval.ts'
 import { whyUndecidable } from '../../../approvals/deciders.ts'
-import type { ApprovalInWords } from '../../../approvals/describe-approval.ts'
 import { describeApproval } from '../../../approvals/describe-approval.ts'
 import { isRecord } from '../../../protocol/guards.ts'
-import type { ShownPreview } from '../../../protocol/preview.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { withoutUndefined } from '../../../shared/collections.ts'
 import type { Principal } from '../../auth/authenticate.ts'
@@ -11,20 +9,13 @@ import type { Backend } from '../../chats/backend.ts'
 import { toAppChat } from '../../chats/backend.ts'
 import { toDecider } from '../../chats/decisions/decision-results.ts'
 import { readSchema, viewApproval } from '../../routes/approval-routes.ts'
-import type { Interrupt } from './events.ts'
+import type { Interrupt, OpenInterrupt } from './events.ts'
 
 /** Why an answer was refused. */
 export interface RefusedAnswer {
   readonly interruptId?: string
   readonly code: string
   readonly message: string
-}
-
-/** An interrupt, and what a card says beside its message. */
-export interface OpenInterrupt {
-  readonly interrupt: Interrupt
-  readonly words: ApprovalInWords
-  readonly preview: ShownPreview | undefined
 }
 
 interface InterruptOptions {

@@ -3,8 +3,7 @@ import { readOffer } from '../../../protocol/chunk.ts'
 import type { DataParts, MessageMetadata, TurnError, Usage } from '../../../protocol/message.ts'
 import type { CardLabels } from './cards.ts'
 import { toCards, toEndedCard } from './cards.ts'
-import type { Interrupt, RunEvent, RunOutcome, TokenUsage } from './events.ts'
-import type { OpenInterrupt } from './interrupts.ts'
+import type { Interrupt, OpenInterrupt, RunEvent, RunOutcome, TokenUsage } from './events.ts'
 
 /** The run that a request asks for. */
 interface RunIds {
