@@ -89,11 +89,11 @@ export interface ErrorBody {
   }
 }
 
-export const isErrorBody = isObjectOf<ErrorBody>({
-  error: isObjectOf<ErrorBody['error']>({
-    code: isString,
-    message: isString,
-    retryAfterSeconds: optional(isNumber),
-    preview: optional(isShownPreview),
-  }),
+export const isServerError = isObjectOf<ErrorBody['error']>({
+  code: isString,
+  message: isString,
+  retryAfterSeconds: optional(isNumber),
+  preview: optional(isShownPreview),
 })
+
+export const isErrorBody = isObjectOf<ErrorBody>({ error: isServerError })

@@ -14,6 +14,8 @@ import {
 
 import type { DecisionEvidence } from './decision-evidence.ts'
 import { EVIDENCE_GUARDS } from './decision-evidence.ts'
+import type { ErrorBody } from './error-codes.ts'
+import { isServerError } from './error-codes.ts'
 import type { Preview, ShownPreview } from './preview.ts'
 import { isPreview, isShownPreview } from './preview.ts'
 import type { QuestionTerms } from './question-terms.ts'
@@ -362,6 +364,18 @@ export const isApprovalWithHistory = isObjectOf<{
 
 export const isApprovalNow = isObjectOf<{ readonly approval: PendingApproval }>({
   approval: isPendingApproval,
+})
+
+/** What became of decisions that were sent in one request. */
+export const isDecidedTogether = isObjectOf<{
+  readonly results: readonly ({ readonly id: string } & Partial<ErrorBody>)[]
+}>({
+  results: isArrayOf(
+    isObjectOf<{ readonly id: string } & Partial<ErrorBody>>({
+      id: isString,
+      error: optional(isServerError),
+    }),
+  ),
 })
 
 /** What a pending call would do with edited arguments. */

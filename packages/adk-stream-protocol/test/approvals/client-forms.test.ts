@@ -10,6 +10,7 @@ import {
   CLIENT_FORMS,
   type ClientForm,
   type FormDecision,
+  TEST_CHANNEL,
 } from './support/client-forms.ts'
 import { callPayment } from './support/payments.ts'
 import { TestBridge } from './support/test-bridge.ts'
@@ -63,6 +64,8 @@ const VOTE_IS_ERROR = {
 /** These clients have no place for edited arguments. */
 const NEVER_EDITS = {
   'a link': { ...WAITS, told: 'bad-request' },
+  'several at once': { ...WAITS, told: 'bad-request' },
+  'a channel': 'none',
   'a text frame': 'none',
   'a typed reply': 'none',
 } as const
@@ -191,6 +194,7 @@ beforeAll(async () => {
       issue: ({ principal: { id }, step: { roles, principals } }) =>
         roles.length > 0 ? { roles } : { principalId: principals[0] ?? id },
     },
+    notify: { channels: { test: TEST_CHANNEL }, plan: () => [] },
     // A late decision finds an approval that no sweep has ended.
     limits: { sweepMs: 3_600_000, maxPendingPerPrincipal: 10_000, maxSocketsPerPrincipal: 1_000 },
   })

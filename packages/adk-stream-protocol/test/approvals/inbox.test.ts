@@ -45,6 +45,52 @@ test('[AP140] an approver who does not own the chat sees the outcome of a call, 
   }
 })
 
+test('[AP1700] decisions in one request stand for themselves: each runs, is refused or waits as if it were alone', async () => {
+  await using testBridge = await TestBridge.open({
+    approvals: {
+      process_payment: ({ args: { amount } }) => ({
+        severity: Number(amount) > 90 ? 'high' : 'low',
+        ...(amount === 3 && { deciders: { roles: ['manager'] } }),
+      }),
+    },
+  })
+  const page = testBridge.page()
+  const calls = [1, 2, 3, 99].map((amount) => callPayment(amount)).join('')
+  const parts = [{ type: 'text', text: `${calls}[[then]][[say Done.]]` }]
+  await page.post({ id: 'chat-1', messages: [{ id: 'u1', role: 'user', parts }] })
+  const { approvals = [] } = await page.list('state=requested')
+  const idOf = (amount: number): string =>
+    approvals.find(({ args }) => JSON.stringify(args).includes(`"amount":${amount},`))?.id ?? ''
+  const api = adkApi({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
+  const refused = await api.decideTogether([
+    { approvalId: idOf(99), approved: true },
+    { approvalId: idOf(3), approved: true },
+    { approvalId: idOf(1), approved: true },
+    { approvalId: 'none', approved: true },
+    { approvalId: idOf(2), approved: false, reason: 'Not this one.' },
+  ])
+  const codes = [...refused].map(([id, { code }]) => [id, code])
+  expect(codes).toEqual([
+    [idOf(99), 'not-allowed'],
+    [idOf(3), 'not-allowed'],
+    ['none', 'unknown-approval'],
+  ])
+  await page.untilState(idOf(1), 'succeeded')
+  await page.untilState(idOf(2), 'denied')
+  expect(testBridge.wallet.payments.map(({ amount }) => amount)).toEqual([1])
+  // A call of high severity can be denied together with others, and approved by itself.
+  await expect(api.decideTogether([{ approvalId: idOf(99), approved: false }])).resolves.toEqual(
+    new Map(),
+  )
+  const twice = { approvalId: idOf(1), approved: true }
+  for (const wrong of [
+    [],
+    [twice, twice],
+    Array.from({ length: 51 }, (_, n) => ({ ...twice, approvalId: `a${n}` })),
+  ])
+    await expect(api.decideTogether(wrong)).rejects.toMatchObject({ code: 'bad-request' })
+})
+
 test('[AP142] a vote can be withdrawn while other people still have to decide, and nothing runs', async () => {
   await using testBridge = await TestBridge.open({ approvals: MANAGER_THEN_EXECUTIVE })
   const { page, id } = await requestPayment(testBridge)

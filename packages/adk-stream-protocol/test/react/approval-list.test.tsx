@@ -46,6 +46,7 @@ test('[RE1480] an inbox is shown as the hook returns it, and a prop replaces the
     deciding: new Set<string>(),
     waitingDecisions: new Map(),
     decide: async (id: string) => void decided.push(id),
+    decideTogether: undefined,
     cancelDecision: () => true,
     withdraw: async () => undefined,
     loadMore: () => void decided.push('more'),

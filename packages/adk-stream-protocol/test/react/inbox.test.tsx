@@ -539,3 +539,57 @@ test('[RE450] a person who cannot decide sees why, and no form', async () => {
   expect(forms()).toEqual([])
   view.unmount()
 })
+
+test.each([
+  { language: 'en', labels: en, approved: true },
+  { language: 'ja', labels: ja, approved: false },
+])(
+  '[RE1700] calls of a tool are decided together, each in words, apart from those of high severity ($language)',
+  async ({ labels, approved }) => {
+    const sent = vi.fn<NonNullable<InboxApi['decideTogether']>>().mockResolvedValue(new Map())
+    const approvals = [
+      pending('a', 1),
+      {
+        ...pending('b', 2),
+        preview: { headline: 'Send $2', digest: 'd2' },
+        hasPreview: true as const,
+      },
+      { ...pending('c', 3), severity: 'high' as const },
+      { ...pending('d', 4), voted: true },
+      { ...pending('e', 5), toolName: 'other' },
+    ]
+    const api: InboxApi = {
+      listApprovals: async () => approvals,
+      decide: async () => 'approved',
+      decideTogether: sent,
+    }
+    function Page() {
+      return <ApprovalInbox inbox={useInbox(api)} />
+    }
+    const view = render(
+      <AdkProvider labels={labels}>
+        <Page />
+      </AdkProvider>,
+    )
+    const { together } = labels.inbox
+    const summary = await screen.findByText(/2/, { selector: 'summary' })
+    expect(summary.closest('details')?.open).toBe(false)
+    await user.click(summary)
+    const items = summary.closest('details')?.querySelectorAll('li')
+    expect([...(items ?? [])].map(({ textContent }) => textContent)).toEqual([
+      expect.stringMatching(/pay.*amount: 1$/),
+      'Send $2amount: 2',
+    ])
+    const name = approved ? together.approve(2) : together.deny(2)
+    await user.click(screen.getByRole('button', { name }))
+    expect(sent.mock.calls).toEqual([
+      [
+        [
+          { approvalId: 'a', approved, preview: undefined },
+          { approvalId: 'b', approved, preview: 'd2' },
+        ],
+      ],
+    ])
+    view.unmount()
+  },
+)

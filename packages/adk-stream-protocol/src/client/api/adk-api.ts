@@ -13,6 +13,7 @@ import {
   isApprovalWithHistory,
   isChatList,
   isCreatedLink,
+  isDecidedTogether,
   isEditPreview,
   isLinkDecided,
   isLinkedApproval,
@@ -26,11 +27,12 @@ import {
   isSignInList,
 } from '../../protocol/sign-in-terms.ts'
 import { type ModelCall, type Timeline, isModelCall, isTimeline } from '../../protocol/timeline.ts'
+import type { AdkError } from '../adk-error.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import { type Backoff, withDefaults } from '../../shared/backoff.ts'
 import { isBrowserOffline } from '../connection/connection-state.ts'
 import { type RefusedDecision, type WaitingDecisions, DecisionOutbox } from './decision-outbox.ts'
-import { type Http, type HttpOptions, createHttp } from './http.ts'
+import { type Http, type HttpOptions, createHttp, toAdkError } from './http.ts'
 import type { Identified } from '../connection/principal-tag.ts'
 import { type WatchListener, type WatchOptions, PageFeed } from './watch-feed.ts'
 import type { DecisionGiven } from '../connection/transport.ts'
@@ -236,6 +238,30 @@ export class AdkApi implements Identified {
     { keep = false }: DecideOptions = {},
   ): Promise<string> {
     return keep ? this.outbox.send(approvalId, decision) : this.#decide(approvalId, decision)
+  }
+
+  /**
+   * Decides several approvals in one request, at most 50. Resolves with why the server refused some of them, by approval id. A call of high
+   * severity must be approved by itself.
+   */
+  async decideTogether(
+    decisions: readonly (Pick<DecisionGiven, 'approved' | 'reason' | 'preview'> & {
+      readonly approvalId: string
+    })[],
+  ): Promise<ReadonlyMap<string, AdkError>> {
+    const body = {
+      decisions: decisions.map(({ approvalId: id, ...decision }) => ({ id, ...decision })),
+    }
+    const { results } = await this.#http.read('/approvals', isDecidedTogether, {
+      method: 'POST',
+      body,
+    })
+    return new Map(
+      results.flatMap(({ id, error }) => {
+        const refusal = error && toAdkError(error)
+        return refusal ? [[id, refusal] as const] : []
+      }),
+    )
   }
 
   async #decide(approvalId: string, decision: DecisionGiven, decidedAs?: string): Promise<string> {

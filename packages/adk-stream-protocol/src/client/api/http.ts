@@ -1,6 +1,11 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
-import { type ErrorCode, ERROR_CODES, PRINCIPAL_HEADER } from '../../protocol/error-codes.ts'
+import {
+  type ErrorBody,
+  type ErrorCode,
+  ERROR_CODES,
+  PRINCIPAL_HEADER,
+} from '../../protocol/error-codes.ts'
 import type { Guard } from '../../protocol/guards.ts'
 import { AdkError, parseJson, readErrorBody, disconnected } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
@@ -84,12 +89,17 @@ export function createHttp(options: HttpOptions): Http {
 }
 
 async function toError(response: Response): Promise<AdkError> {
-  const { code, message, retryAfterSeconds, preview } = readErrorBody(await response.text()) ?? {}
-  const known = ERROR_CODES.find((each): each is ErrorCode => each === code)
-  if (known && message !== undefined)
-    return new AdkError(known, message, retryAfterSeconds, preview)
-  // A proxy responded, not the bridge.
-  return new AdkError('unavailable', `The server responded with status ${response.status}.`)
+  const error = readErrorBody(await response.text())
+  // Otherwise a proxy responded, not the bridge.
+  const message = `The server responded with status ${response.status}.`
+  return (error && toAdkError(error)) ?? new AdkError('unavailable', message)
+}
+
+/** Returns an error of the bridge. Undefined if it has a code that the bridge does not use. */
+export function toAdkError(error: ErrorBody['error']): AdkError | undefined {
+  const { message, retryAfterSeconds, preview } = error
+  const code = ERROR_CODES.find((each): each is ErrorCode => each === error.code)
+  return code && new AdkError(code, message, retryAfterSeconds, preview)
 }
 
 /** A chunk with its position in the turn, see `TurnProgress`. */

@@ -25,6 +25,7 @@ import {
   RefusalNote,
   SeverityMark,
 } from './approval-parts.tsx'
+import { DecideTogether } from './decide-together.tsx'
 import { ShareApproval } from './share-approval.tsx'
 import { SignInForm } from './sign-in-card.tsx'
 import { PendingDetails, useShownPreview } from './call-preview.tsx'
@@ -64,6 +65,10 @@ export interface ApprovalInboxProps {
   readonly onCancelDecision?: ((approvalId: string) => boolean) | undefined
   /** Why the list could not be refreshed. */
   readonly problem?: ServerError | undefined
+  /** Sends decisions about several approvals at once. Without it, each is decided by itself. */
+  readonly onDecideTogether?:
+    | ((approvals: readonly PendingApproval[], approved: boolean) => void | Promise<void>)
+    | undefined
   /** Withdraws the person's vote. Without it, there is no button to withdraw a vote. */
   readonly onWithdraw?: ((approvalId: string) => void | Promise<void>) | undefined
   /** Whether more approvals are pending than `approvals` contains. Default false. */
@@ -87,7 +92,7 @@ export interface ApprovalInboxProps {
 export function ApprovalInbox(props: ApprovalInboxProps) {
   const shown = toParts(props)
   const { approvals = [], onDecide, onWithdraw, refusals, deciding, problem } = shown
-  const { renderChatLink, collapsible = false } = shown
+  const { renderChatLink, collapsible = false, onDecideTogether } = shown
   const describe = useDescribeCall()
   const { inbox } = useAdkLabels()
   const listRef = useRef<HTMLElement>(null)
@@ -96,6 +101,10 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
   const decide = (approvalId: string, decision: Decision): void => {
     focusList()
     void onDecide?.(approvalId, decision)
+  }
+  const decideTogether = (chosen: readonly PendingApproval[], approved: boolean): void => {
+    focusList()
+    void onDecideTogether?.(chosen, approved)
   }
   const cancel = (approvalId: string): boolean => {
     focusList()
@@ -118,6 +127,12 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
           </p>
           {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
           {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}
+          <DecideTogether
+            approvals={approvals}
+            deciding={deciding}
+            waitingDecisions={shown.waitingDecisions}
+            onDecide={onDecideTogether && decideTogether}
+          />
         </>
       }
       after={<LoadMore {...shown} onGone={focusList} />}
@@ -147,7 +162,8 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
 function toParts({ inbox, ...own }: ApprovalInboxProps): Omit<ApprovalInboxProps, 'inbox'> {
   const { decide: onDecide, cancelDecision: onCancelDecision } = inbox ?? {}
   const { withdraw: onWithdraw, loadMore: onLoadMore } = inbox ?? {}
-  const actions = { onDecide, onCancelDecision, onWithdraw, onLoadMore }
+  const { decideTogether: onDecideTogether } = inbox ?? {}
+  const actions = { onDecide, onDecideTogether, onCancelDecision, onWithdraw, onLoadMore }
   return { ...inbox, ...actions, ...withoutUndefined(own) }
 }
 

@@ -53,6 +53,10 @@ export interface Inbox {
   readonly cancelDecision: (approvalId: string) => boolean
   /** Sends a decision. If the server refuses it, `refusals` says why. */
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
+  /** Sends decisions about several approvals in one request. Undefined if the API cannot. If the server refuses some, `refusals` says why. */
+  readonly decideTogether:
+    | ((approvals: readonly PendingApproval[], approved: boolean) => Promise<void>)
+    | undefined
   /** Withdraws the person's vote while the approval is pending. */
   readonly withdraw: (approvalId: string) => Promise<void>
   /** Reads the list again. */
@@ -65,7 +69,10 @@ export interface Inbox {
  * be reached.
  */
 export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> &
-  Partial<Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote'> & WaitingDecisionsApi>
+  Partial<
+    Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote' | 'decideTogether'> &
+      WaitingDecisionsApi
+  >
 
 /** The number of approvals that the server returns at once. */
 const INBOX_PAGE = 100
@@ -112,6 +119,27 @@ export function useInbox(
     },
     [api, change, listed],
   )
+  const decideTogether = useCallback(
+    async (chosen: readonly PendingApproval[], approved: boolean): Promise<void> => {
+      const sent = chosen.filter(({ id }) => add(id))
+      const given = sent.map(({ id, preview }) => ({
+        approvalId: id,
+        approved,
+        preview: preview?.digest,
+      }))
+      const ids = new Set(sent.map(({ id }) => id))
+      const refused = await api.decideTogether?.(given).catch((error: unknown): Refusals => {
+        const refusal = toServerError(error)
+        return new Map(sent.map(({ id }) => [id, refusal]))
+      })
+      setRefusals(
+        (known) => new Map([...[...known].filter(([id]) => !ids.has(id)), ...(refused ?? [])]),
+      )
+      await load()
+      for (const id of ids) remove(id)
+    },
+    [api, load, add, remove],
+  )
   const waitingDecisions = useWaitingDecisions(api)
   const cancelDecision = useCallback(
     (approvalId: string) => api.cancelDecision?.(approvalId) ?? false,
@@ -131,6 +159,7 @@ export function useInbox(
     waitingDecisions,
     cancelDecision,
     decide,
+    decideTogether: api.decideTogether && decideTogether,
     withdraw,
   }
 }

@@ -291,6 +291,11 @@ export const en: AdkLabels = {
     loadMore: 'Load more',
     loadingMore: 'Loading more…',
     withdraw: 'Withdraw vote',
+    together: {
+      open: (count, tool) => `Decide ${count} together: ${tool}`,
+      approve: (count) => `Approve these ${count}`,
+      deny: (count) => `Deny these ${count}`,
+    },
     due: 'Decide by',
     context: {
       requestedBy: 'Requested by',

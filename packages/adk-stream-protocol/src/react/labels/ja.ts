@@ -335,6 +335,11 @@ export const ja: AdkLabels = {
     loadFailed: '一覧を更新できませんでした。表示が最新でない可能性があります。',
     loadMore: 'さらに表示',
     loadingMore: '読み込んでいます…',
+    together: {
+      open: (count, tool) => `${count}件をまとめて判断：${tool}`,
+      approve: (count) => `${count}件を承認`,
+      deny: (count) => `${count}件を拒否`,
+    },
     due: '期限',
     context: {
       requestedBy: '依頼者',

@@ -98,6 +98,12 @@ export interface AdkLabels {
     readonly loadingMore: string
     /** The button that withdraws the person's own vote. */
     readonly withdraw: string
+    /** One decision for several calls of a tool. */
+    readonly together: {
+      readonly open: (count: number, tool: string) => string
+      readonly approve: (count: number) => string
+      readonly deny: (count: number) => string
+    }
     /** What an approval says about the people in it. */
     readonly context: ApprovalContextLabels
     /** Before the time at which an approval expires. */

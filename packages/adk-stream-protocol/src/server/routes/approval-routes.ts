@@ -12,6 +12,7 @@ import { pickQuestion } from '../../protocol/question-terms.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import type { EditPreview, ShownPerson } from '../../protocol/server-views.ts'
 import { collect } from '../../shared/async.ts'
+import { readError } from '../../store/read-error.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
@@ -69,6 +70,29 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     return reply(200, { approval: await view(decided, principal) })
   }
 
+  /** Each decision stands for itself: one that is refused does not prevent the others. */
+  const decideTogether = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
+    const body = checkInput(DecisionsBody, await readJson(exchange, limits), BAD_DECISIONS)
+    const { ledger } = await backend.get()
+    const results = []
+    for (const { id, approved, reason, preview: seen } of body.decisions) {
+      try {
+        const approval = await ledger.get(id, toDecider(principal))
+        if (approved && approval && assessRisk(approval).severity === 'high')
+          throw new ProtocolError('not-allowed', { message: ALONE })
+        const decided = await decisions.decideById(principal, {
+          approvalId: id,
+          approved,
+          ...withoutUndefined({ reason, preview: seen }),
+        })
+        results.push({ id, state: decided.state.name })
+      } catch (thrown) {
+        results.push({ id, ...readError(thrown).toJSON() })
+      }
+    }
+    return reply(200, { results })
+  }
+
   const preview = async ({ principal, id, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const { args } = checkInput(EditBody, await readJson(exchange, limits), BAD_EDIT)
     const opened = await backend.get()
@@ -95,6 +119,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
 
   return [
     { method: 'GET', path: '/approvals', handle: (request) => listApprovals(options, request) },
+    { method: 'POST', path: '/approvals', handle: decideTogether },
     { method: 'GET', path: '/approvals/:id', handle: show },
     { method: 'POST', path: '/approvals/:id', handle: decide },
     { method: 'POST', path: '/approvals/:id/preview', handle: preview },
@@ -155,6 +180,27 @@ const DecisionBody = z.strictObject({
 
 const BAD_BODY =
   'Send { "approved": true or false, "reason"?: text, "args"?: edited arguments, "payload"?: the value that the tool asked for, "preview"?: the digest of the preview that was shown }.'
+
+const MAX_TOGETHER = 50
+
+const DecisionsBody = z.strictObject({
+  decisions: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).max(256),
+        approved: z.boolean(),
+        reason: z.string().max(2_000).optional(),
+        preview: Digest.optional(),
+      }),
+    )
+    .min(1)
+    .max(MAX_TOGETHER)
+    .refine((given) => new Set(given.map(({ id }) => id)).size === given.length),
+})
+
+const BAD_DECISIONS = `Send { "decisions": [{ "id", "approved": true or false, "reason"?: text, "preview"?: the digest of the preview that was shown }] }, for 1 to ${MAX_TOGETHER} different approvals.`
+
+const ALONE = 'This call is of high severity. Approve it by itself.'
 
 const EditBody = z.strictObject({ args: UncheckedObject })
 

@@ -1,5 +1,6 @@
 import { AG_UI_VERSIONS, AgUiClient } from '../../ag-ui/support/ag-ui-client.ts'
 import { BidiClient } from '../../bidi/support/bidi-client.ts'
+import type { NoticeChannel } from '../../../src/modules/notify/notice.ts'
 import { ERROR_CODES } from '../../../src/protocol/error-codes.ts'
 import { ProtocolError } from '../../../src/protocol/errors.ts'
 import { SocketClient } from '../../sockets/support/socket-client.ts'
@@ -44,6 +45,16 @@ export const CLIENT_FORMS = [
   formOverHttp('POST /approvals/:id', async ({ page }, { id }, { approved, args }) => {
     const { body } = await page.decide(id, { approved, ...(args && { args }) })
     return body.error?.code
+  }),
+  formOverHttp('several at once', async ({ testBridge }, { id }, decision) => {
+    const { error, results } = await postJson(testBridge, '/approvals', {
+      decisions: [{ id, ...decision }],
+    })
+    return (error ?? results?.[0]?.error)?.code
+  }),
+  formOverHttp('a channel', async ({ testBridge }, { id: approvalId }, { approved }) => {
+    const { error } = await postJson(testBridge, '/channels/test', { approvalId, approved })
+    return error?.code
   }),
   formOverHttp('a link', ({ testBridge }, { id }, decision) =>
     decideByLink(testBridge, id, decision),
@@ -141,6 +152,34 @@ interface AskedCall {
   readonly id: string
   readonly chatId: string
   readonly messageId: string
+}
+
+/** A channel whose requests are decisions of hanako. */
+export const TEST_CHANNEL: NoticeChannel = {
+  send: async () => {},
+  receive: async ({ body }, { decide }) => {
+    const { approvalId, approved } = JSON.parse(body) as { approvalId: string; approved: boolean }
+    await decide({ id: 'hanako' }, { approvalId, approved, account: 'hanako' })
+    return { status: 200, body: {} }
+  },
+}
+
+interface AnsweredPost {
+  readonly error?: { readonly code: string }
+  readonly results?: readonly { readonly error?: { readonly code: string } }[]
+}
+
+async function postJson(
+  { url }: TestBridge,
+  path: string,
+  body: Readonly<Record<string, unknown>>,
+): Promise<AnsweredPost> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'x-api-key': 'hanako', 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return (await response.json()) as AnsweredPost
 }
 
 /** A client that decides with one request, about a call of a chat over SSE. */
