@@ -25,6 +25,7 @@ import {
   withEditedArgs,
   withEdits,
 } from './approved-call.ts'
+import { handsOver, storeHandover } from './approval-events.ts'
 import type { CallKinds } from './call-kind.ts'
 import type { FollowUp } from './follow-ups.ts'
 import { findFollowUp, pauseForFollowUp, storeFollowUpEnding } from './follow-ups.ts'
@@ -139,9 +140,12 @@ export class CallRunner {
     }
     const approval = await cancelIfOutdated(this.#ledger, found, call.tool)
     const asked = { name: 'asked', approvalId: approval.id } as const
-    let [state, [effect]] = nextCall(asked, { type: 'resumed', approval })
+    const resumed = { type: 'resumed', approval, handsOver: handsOver(call.tool) } as const
+    let [state, [effect]] = nextCall(asked, resumed)
     while (effect?.type === 'claim')
       [state, [effect]] = nextCall(state, await this.#claim(effect.approvalId, call))
+    if (effect?.type === 'hand-over')
+      return this.#handOver(approval, call, { run, note: effect.note })
     return this.#perform(effect, call, run)
   }
 
@@ -150,7 +154,8 @@ export class CallRunner {
     if (!isRefusal(claimed)) return { type: 'claimed', approval: claimed }
     // It will never be the approved call, so the approval must not wait for it.
     if (claimed.refused === 'mismatch') await this.#ledger.cancel(approvalId, OTHER_CALL)
-    return { type: 'claim-refused', approval: await this.#ledger.get(approvalId) }
+    const approval = await this.#ledger.get(approvalId)
+    return { type: 'claim-refused', approval, handsOver: handsOver(call.tool) }
   }
 
   /** Returns the response of a call. Returns undefined if ADK is to run it. */
@@ -165,6 +170,18 @@ export class CallRunner {
     if (effect?.type !== 'settle') throw run.markLost()
     if (effect.note) run.decided.set(call.toolContext.functionCallId ?? '', effect.note)
     return effect.response
+  }
+
+  /** Hands a browser call over to the client. Returns undefined: ADK runs the tool, which does nothing here, and waits for its result. */
+  async #handOver(
+    approval: Approval,
+    call: ToolCall,
+    { run, note }: { readonly run: RunState; readonly note: DecidedNote | undefined },
+  ): Promise<undefined> {
+    const toolCallId = call.toolContext.functionCallId ?? ''
+    this.#confirm(call.toolContext, approval)
+    if (note) run.decided.set(toolCallId, note)
+    await storeHandover(run, call, toolCallId)
   }
 
   /** Runs a claimed call with edited arguments. The answer to a question is the result of its call. ADK runs any other call. */

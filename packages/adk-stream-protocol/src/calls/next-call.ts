@@ -64,15 +64,19 @@ export type CallEvent =
   | { readonly type: 'request-shown'; readonly approvalId: string }
   /** The approval changed, in this process or in another one. */
   | { readonly type: 'approval-changed'; readonly approval: Approval }
-  /** ADK resumes the call under the chat lock, so this process reports its outcome. */
-  | { readonly type: 'resumed'; readonly approval: Approval }
+  /** ADK resumes the call under the chat lock, so this process reports its outcome. `handsOver`: its tool runs in the client. */
+  | { readonly type: 'resumed'; readonly approval: Approval; readonly handsOver: boolean }
   /** This process is about to record a decision. */
   | { readonly type: 'decision-received'; readonly approvalId: string }
   /** The result of recording the decision. Undefined if that failed. */
   | { readonly type: 'decided'; readonly result: DecidedCall | Refusal | undefined }
   | { readonly type: 'claimed'; readonly approval: Approval }
   /** `approval` is the approval as stored. Undefined if it no longer exists. */
-  | { readonly type: 'claim-refused'; readonly approval: Approval | undefined }
+  | {
+      readonly type: 'claim-refused'
+      readonly approval: Approval | undefined
+      readonly handsOver?: boolean
+    }
   | ({ readonly type: 'ran' } & RunResult)
   /** The conversation contains the pause. */
   | { readonly type: 'pause-shown' }
@@ -162,10 +166,10 @@ export function nextCall(state: CallState, event: CallEvent): Next {
       return ask(state, event.approvalId)
     case 'approval-changed':
       return state.name === 'asked' && state.approvalId === event.approval.id
-        ? takeApproval(state, event.approval, false)
+        ? takeApproval(state, event.approval)
         : [state, []]
     case 'resumed':
-      return takeApproval(state, event.approval, true)
+      return takeApproval(state, event.approval, { handsOver: event.handsOver })
     case 'decision-received':
       return state.name === 'asked' && state.approvalId === event.approvalId
         ? [to(state, { name: 'deciding', approvalId: state.approvalId }), []]
@@ -175,7 +179,7 @@ export function nextCall(state: CallState, event: CallEvent): Next {
     case 'claimed':
       return run(state, event.approval)
     case 'claim-refused':
-      return refuseClaim(state, event.approval)
+      return refuseClaim(state, event)
     case 'ran':
       return takeResult(state, event)
     case 'pause-shown':
@@ -233,19 +237,31 @@ function ask(state: CallState, approvalId: string): Next {
   return [to(state, { name: 'asked', approvalId }), state.isCancelled ? [withdraw, read] : [read]]
 }
 
+/** How this process reports the outcome of a call, even if another one ran it. */
+interface Report {
+  /** Whether the tool of the call runs in the client. */
+  readonly handsOver: boolean
+}
+
 /** Continues a call as its approval says. */
-function takeApproval(state: CallState, approval: Approval, reports: boolean): Next {
+function takeApproval(state: CallState, approval: Approval, report?: Report): Next {
   const { id: approvalId, state: known } = approval
-  if (known.name === 'approved')
-    return [to(state, { name: 'approved', approvalId, reports }), [{ type: 'claim', approvalId }]]
-  if (known.name === 'requested' && !reports) return [state, []]
-  return settleUnrun(state, approval, reports)
+  if (known.name === 'approved') {
+    const approved = { name: 'approved', approvalId, reports: report !== undefined } as const
+    return [to(state, approved), [{ type: 'claim', approvalId }]]
+  }
+  if (known.name === 'requested' && !report) return [state, []]
+  return settleUnrun(state, approval, report)
 }
 
 /** Settles a call that does not run here with the outcome that the ledger has, or leaves it to the process that runs it. */
-function settleUnrun(state: CallState, approval: Approval, reports: boolean): Next {
+function settleUnrun(state: CallState, approval: Approval, report: Report | undefined): Next {
+  // BT1580: the approval of a browser call ends when the call is handed over. Its result comes from the client.
+  const { state: known } = approval
+  if (report?.handsOver && known.name === 'succeeded' && known.output === null)
+    return deliver(state, toApprovedNote(approval))
   const ran = approval.state.name === 'succeeded' || approval.state.name === 'failed'
-  const ending = ran && !reports ? undefined : describeEnding(approval)
+  const ending = ran && !report ? undefined : describeEnding(approval)
   return ending
     ? settle(state, ending.response, ending.note)
     : [to(state, { name: 'left' }), [{ type: 'leave' }]]
@@ -258,7 +274,7 @@ function takeDecision(
   // The decision changed nothing, or further people have to decide.
   if (!result || isRefusal(result) || result.decided.state.name === 'requested')
     return ask(state, state.approvalId)
-  return result.claimed ? run(state, result.claimed) : takeApproval(state, result.decided, false)
+  return result.claimed ? run(state, result.claimed) : takeApproval(state, result.decided)
 }
 
 function run(state: CallState, approval?: Approval): Next {
@@ -267,9 +283,12 @@ function run(state: CallState, approval?: Approval): Next {
   return [to(state, { name: 'running', ...claimed, ...kept }), [{ type: 'run', ...claimed }]]
 }
 
-function refuseClaim(state: CallState, approval: Approval | undefined): Next {
+function refuseClaim(
+  state: CallState,
+  { approval, handsOver = false }: CallEvent & { readonly type: 'claim-refused' },
+): Next {
   const reports = state.name === 'approved' && state.reports
-  if (approval) return settleUnrun(state, approval, reports)
+  if (approval) return settleUnrun(state, approval, reports ? { handsOver } : undefined)
   return reports
     ? settle(state, APPROVAL_UNAVAILABLE)
     : [to(state, { name: 'left' }), [{ type: 'leave' }]]

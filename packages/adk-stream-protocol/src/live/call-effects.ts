@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 
 import { Context, createEvent } from '@google/adk'
 
@@ -19,7 +18,6 @@ import { cancelIfOutdated } from '../calls/outdated-calls.ts'
 import type { CallEffect } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import type { Pause } from '../calls/run-state.ts'
-import { delayBefore } from '../shared/backoff.ts'
 import type { LiveSession, OpenCall } from './open-call.ts'
 import {
   contextOf,
@@ -32,12 +30,10 @@ import {
   writeEventInside,
 } from './open-call.ts'
 import { resumeFollowUp, runOpenCall, settleFollowUp } from './run-open-call.ts'
+import { isStoreAway, repeatWhileAway, waitForStore } from './store-away.ts'
 
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
 const POST_RUN_GRACE_MS = 2_000
-
-/** How soon an approval is read again that could not be read. */
-const READ_AGAIN = { firstMs: 50, maxMs: 1_000, attempts: Infinity }
 
 /** The reason of a cancelled approval. */
 const NOT_EXECUTABLE = 'the call could not be carried out'
@@ -104,10 +100,11 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
     case 'settle-with-output': {
       const browser = asBrowserTool(call.tool)
       const { result } = effect.output
-      return settleCall(live, call, browser ? toBrowserResponse(result, browser) : BROKEN)
+      const response = browser ? toBrowserResponse(result, browser) : BROKEN
+      return settleCall(live, call, response, { isOutput: true })
     }
     case 'settle':
-      return settleCall(live, call, effect.response, effect.note)
+      return settleCall(live, call, effect.response, { note: effect.note })
     case 'withdraw':
       await ledger.cancel(effect.approvalId, CANCELLED_BY_MODEL)
       return
@@ -126,7 +123,7 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
 async function readLater(live: LiveSession, call: OpenCall, approvalId: string): Promise<void> {
   const { ledger, calls } = live
   for (let attempt = 0; calls.isOpen(call); attempt += 1) {
-    await delay(delayBefore(attempt, READ_AGAIN))
+    await waitForStore(attempt)
     try {
       // LG1450: gives up a claim that may be stored.
       await ledger.recordFinished()
@@ -137,12 +134,6 @@ async function readLater(live: LiveSession, call: OpenCall, approvalId: string):
       if (!isStoreAway(error)) throw error
     }
   }
-}
-
-/** Whether the store cannot be reached at the moment. See `StoreErrorCode`. */
-export function isStoreAway(error: unknown): boolean {
-  if (!(error instanceof Error && 'code' in error)) return false
-  return error.code === 'unavailable' || error.code === 'busy'
 }
 
 async function requestApproval(
@@ -293,13 +284,17 @@ async function handOver(
   const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
   const isAwaited = !hasOutput || call.state.isCancelled
   const notes = { ...(isAwaited && { offered: ids }), messageId }
-  if (note) await writeEvent(live, call.id, createCallNote(context, { handedOver: ids, ...notes }))
-  else await writeEventInside(live, call.id, createCallNote(context, { checked: ids, ...notes }))
-  const expiresAt = (await live.ledger.now()) + browser.timeoutMs
-  await live.browserCalls.add(
-    { messageId, toolCallId: call.id },
-    browser.timeoutMs + POST_RUN_GRACE_MS,
+  const event = createCallNote(
+    context,
+    note ? { handedOver: ids, ...notes } : { checked: ids, ...notes },
   )
+  // BT1580: the ledger cannot say that the call was handed over, so every step is repeated until it is stored.
+  const repeat = <Result>(step: () => Promise<Result>) =>
+    repeatWhileAway(step, () => live.calls.isOpen(call))
+  await repeat(() => (note ? writeEvent : writeEventInside)(live, call.id, event))
+  const expiresAt = (await repeat(() => live.ledger.now())) + browser.timeoutMs
+  const record = { messageId, toolCallId: call.id }
+  await repeat(() => live.browserCalls.add(record, browser.timeoutMs + POST_RUN_GRACE_MS))
   if (live.calls.isClosed) return
   startTimer(live, call, { expiresAt, timeoutMs: browser.timeoutMs })
   if (isAwaited) live.onStateChange(call.id, 'waiting')
@@ -379,7 +374,10 @@ async function settleFailed(live: LiveSession, call: OpenCall): Promise<void> {
   } else if (call.inside.size > 0) return endInside(live, call, NOT_EXECUTABLE)
   const approval = await cancelApproval(live, call.id)
   const ending = approval && describeEnding(approval)
-  await settleCall(live, call, ending?.response ?? BROKEN, ending?.note)
+  // The outcome of a browser call is not in the ledger.
+  const response =
+    asBrowserTool(call.tool) && approval?.state.name === 'succeeded' ? BROKEN : ending?.response
+  await settleCall(live, call, response ?? BROKEN, { note: ending?.note })
 }
 
 /** Cancels the approval of a call whose work failed. Returns the approval in its new state. */

@@ -17,7 +17,7 @@ import { isOutdated } from '../calls/outdated-calls.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { defer } from '../shared/async.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
-import { continueTimer, isStoreAway, performEffects, resumeIfDecided } from './call-effects.ts'
+import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 import type { LiveCallState } from './live-message.ts'
 import type { LiveSession, LiveCallsOptions, OpenCall } from './open-call.ts'
@@ -31,6 +31,7 @@ import {
   wasAsked,
   toParkedResponse,
 } from './open-call.ts'
+import { isStoreAway } from './store-away.ts'
 import type { ShownQuestion } from './user-speech.ts'
 
 /** The result of a call that the user stopped before the model made it. */
@@ -233,11 +234,17 @@ export class LiveCalls {
     return decided
   }
 
-  /** Takes the output of a browser tool. Returns false if the call does not wait for one. */
-  submitOutput(output: OutputResponse): boolean {
+  /** Takes the output of a browser tool. Returns undefined if the call neither waits for one nor stores an earlier one. */
+  submitOutput(output: OutputResponse): SubmittedOutput | undefined {
     const call = this.#open.get(output.toolCallId)
-    if (!call || !asBrowserTool(call.tool)) return false
-    return this.apply(call, { type: 'output-received', output })
+    if (!call || !asBrowserTool(call.tool)) return undefined
+    const earlier = call.output
+    // Before the event, which stores the output at once.
+    call.output ??= defer<boolean>()
+    const isTaken = this.apply(call, { type: 'output-received', output })
+    if (isTaken) return { isTaken, isStored: call.output.promise }
+    if (!earlier) delete call.output
+    return earlier && { isTaken, isStored: earlier.promise }
   }
 
   /**
@@ -329,6 +336,7 @@ export class LiveCalls {
   remove(call: OpenCall): void {
     clearTimeout(call.timer)
     this.#open.delete(call.id)
+    call.output?.resolve(false)
     this.#live.onStateChange(call.id, 'ended')
   }
 
@@ -348,7 +356,9 @@ export class LiveCalls {
           ? undefined
           : this.advance(call, { type: isStoreAway(error) ? 'store-failed' : 'failed' })
       }),
-    )
+    ).finally(() => {
+      if (!this.isOpen(call)) call.output?.resolve(false)
+    })
   }
 
   /** Counts work as in progress until it ends, so that the session does not move meanwhile. */
@@ -362,6 +372,14 @@ export class LiveCalls {
       done.resolve()
     }
   }
+}
+
+/** The output of a browser tool that a client has sent. */
+interface SubmittedOutput {
+  /** False if an earlier output of the call is being stored. */
+  readonly isTaken: boolean
+  /** Resolves when the output, or the earlier one, is stored, or with false if it will not be stored here. */
+  readonly isStored: Promise<boolean>
 }
 
 /** Whether the decision or output that a call waited for has arrived. */

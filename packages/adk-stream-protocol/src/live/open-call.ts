@@ -8,16 +8,19 @@ import { writeNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { makeStorable } from '../calls/approval-events.ts'
+import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { CallKinds, TermsOptions } from '../calls/call-kind.ts'
 import type { CallEvent, CallState } from '../calls/next-call.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { Pause, QuestionQueue, RunState } from '../calls/run-state.ts'
 import type { RecordOutcome } from '../gemini-live/live-agent.ts'
+import type { Deferred } from '../shared/async.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { LiveInput } from './live-input.ts'
 import type { LiveCallState, LiveMessages } from './live-message.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 import type { SessionWriter } from './session-writer.ts'
+import { repeatWhileAway } from './store-away.ts'
 
 /** A call of a live session that has not ended. `LiveCalls` changes it. */
 export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
@@ -43,6 +46,8 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   expiresAt?: number
   /** Whether the result is in the session. */
   isStored: boolean
+  /** Resolves when an output that a client has sent is stored, or with false when it will not be stored here. */
+  output?: Deferred<boolean>
   /** Whether the call is recorded in `browserCalls`. */
   isBrowserCall: boolean
   /** Whether the result contains the text of an error, which clients must not see. */
@@ -177,20 +182,27 @@ export function sendPending(live: LiveSession, { id, tool, state }: OpenCall): v
   if (!state.isCancelled && !live.calls.isClosed) live.input.sendPending(id, tool.name)
 }
 
-/** Stores the result of a call, sends it to the model, and ends the call. */
+/** Stores the result of a call, sends it to the model, and ends the call. `isOutput`: a client has sent the result. */
 export async function settleCall(
   live: LiveSession,
   call: OpenCall,
   response: Record<string, unknown>,
-  note?: DecidedNote,
+  {
+    note,
+    isOutput = false,
+  }: { readonly note?: DecidedNote | undefined; readonly isOutput?: boolean } = {},
 ): Promise<void> {
   const { id } = call
   const event = toResultEvent(call, { response, note, messageId: live.messages.messageIdOf(id) })
   for (const error of makeStorable(event)) live.onError(error)
-  if (!call.isStored) await writeEvent(live, id, event)
+  // The result of a browser call is in no ledger, so it is stored before the model learns of it, whenever the store works again.
+  const store = (step: () => Promise<void>): Promise<void> =>
+    asBrowserTool(call.tool) ? repeatWhileAway(step, () => live.calls.isOpen(call)) : step()
+  if (!call.isStored) await store(() => writeEvent(live, id, event))
   call.isStored = true
+  if (isOutput) call.output?.resolve(true)
   await reportEndings(live, call, note)
-  if (call.isBrowserCall) await live.browserCalls.drop(id)
+  if (call.isBrowserCall) await store(() => live.browserCalls.drop(id))
   if (!call.state.isCancelled && !live.calls.isClosed)
     sendResult(live, call, toStoredResponse(response))
   live.calls.remove(call)

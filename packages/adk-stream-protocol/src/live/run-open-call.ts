@@ -184,7 +184,9 @@ export async function settleFollowUp(
   asked: FollowUp,
   { response, note }: Ending,
 ): Promise<void> {
-  await settleCall(live, call, response, await storeFollowUp(live, call, asked, note))
+  await settleCall(live, call, response, {
+    note: await storeFollowUp(live, call, asked, note),
+  })
 }
 
 /** Stores how the follow-up of an approved call ended. Returns the note for the call. */

@@ -10,6 +10,7 @@ const { id: approvalId } = requested
 const approved = after(requested, approve(hanako))
 const executing = after(approved, claimOf(requested))
 const succeeded = after(executing, { type: 'succeed', worker: 'worker-1', output: { paid: 1 } })
+const handed = after(executing, { type: 'succeed', worker: 'worker-1', output: null })
 const denied = after(requested, deny(hanako))
 const cancelled = after(requested, { type: 'cancel', reason: 'gone' })
 const unknown = after(executing, { type: 'lose', worker: 'worker-1' })
@@ -21,12 +22,14 @@ const run: CallEvent = { type: 'checked', check: { verdict: 'run' }, canWait: tr
 const stored: CallEvent = { type: 'request-stored', approval: requested }
 const shown: CallEvent = { type: 'request-shown', approvalId }
 const changed = (approval: Approval): CallEvent => ({ type: 'approval-changed', approval })
-const resumed = (approval: Approval): CallEvent => ({ type: 'resumed', approval })
-const claimed: CallEvent = { type: 'claimed', approval: executing }
-const claimRefused = (approval: Approval | undefined): CallEvent => ({
-  type: 'claim-refused',
+const resumed = (approval: Approval, handsOver = false): CallEvent => ({
+  type: 'resumed',
   approval,
+  handsOver,
 })
+const claimed: CallEvent = { type: 'claimed', approval: executing }
+const claimRefused = (approval: Approval | undefined) =>
+  ({ type: 'claim-refused', approval }) as const
 const deciding: CallEvent = { type: 'decision-received', approvalId }
 const decided = (approval: Approval, claim?: Approval): CallEvent => ({
   type: 'decided',
@@ -217,6 +220,18 @@ const paths: readonly [what: string, events: CallEvent[], state: string, effects
     [...asked, resumed(succeeded)],
     'settled',
     [{ type: 'settle', response: { paid: 1 } }],
+  ],
+  [
+    'a resumed browser call whose handover is not stored is handed over [BT1580]',
+    [...asked, resumed(handed, true)],
+    'delivered',
+    [{ type: 'hand-over' }],
+  ],
+  [
+    'a resumed browser call that lost its claim is handed over [BT1580]',
+    [...asked, resumed(approved, true), { ...claimRefused(handed), handsOver: true }],
+    'delivered',
+    [{ type: 'hand-over' }],
   ],
   [
     'a resumed call that still runs elsewhere is left',

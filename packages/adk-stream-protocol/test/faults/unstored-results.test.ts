@@ -12,6 +12,7 @@ import {
   whole,
 } from '../live/support/live-test-bridge.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
+import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 import { Person, readEffects } from './support/person.ts'
@@ -369,6 +370,41 @@ test('[TU882] a failure of the store in a callback of a plugin is streamed with 
     error: { code: 'store-failed' },
   })
   expect(readEffects(folder.effects)).toEqual([])
+})
+
+test('[BT1580] an approved browser call whose handover could not be stored is handed over by the next turn, and has the result of the client', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { sessions } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  let failures = 0
+  sessions.appendEvent = async (request) => {
+    const isHandover = JSON.stringify(request.event).includes('"handedOver":')
+    if (isHandover) failures += 1
+    if (isHandover && failures === 1) throw new StoreError('full', 'The disk is full.')
+    return appendEvent(request)
+  }
+  await using server = await openPaymentServer({
+    store,
+    effects: folder.effects,
+    tools: [locationTool({ gated: true })],
+    limits: { leaseMs: 600_000, sweepMs: 20 },
+  })
+  const person = new Person(server.url)
+  await person.say(ASK)
+  const [asked] = await person.approvals()
+  expect((await person.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  const readCall = async () => toolParts((await person.messages()).at(-1))[0]
+  await expect.poll(readCall).toMatchObject({ state: 'input-available' })
+  const message = (await person.messages()).at(-1)
+  expect(JSON.stringify(message)).toContain('data-browser-call')
+  const parts = message?.parts.map((part) =>
+    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+  )
+  const messages = [{ ...message, parts }]
+  await person.post('/stream', { id: 'chat-1', messages, messageId: message?.id })
+  expect(await readCall()).toMatchObject({ state: 'output-available', output: TOKYO })
+  expect(textOf((await person.messages()).at(-1))).toBe('There you are.')
 })
 
 test('[LV1341] a live reply that is stored although the store reported a failure is not stored again', async () => {

@@ -296,12 +296,14 @@ async function expectLocated({ pair, client }: Awaited<ReturnType<typeof locatin
   await pair[Symbol.asyncDispose]()
 }
 
-test('[LV325] the output of a browser tool that another server gets in a frame reaches the live session', async () => {
+test('[LV325] [LV1581] the output of a browser tool that another server gets in a frame reaches the live session, and is acknowledged when it is stored', async () => {
   const asked = await locating('located-by-frame')
   await using other = await asked.pair.join('two')
   const output = { toolCallId: asked.toolCallId, output: TOKYO, tool: 'get_location' }
   other.socket.send({ type: 'tool-output', id: asked.pair.chatId, outputId: 'o1', ...output })
   expect(await other.socket.nextOf('tool-output-taken')).toMatchObject({ ok: true })
+  const [call] = await asked.pair.atTwo.calls()
+  expect(call).toMatchObject({ state: 'output-available' })
   await expectLocated(asked)
 })
 

@@ -208,16 +208,22 @@ export class ChatService {
       const decided = await decisions.decideAll(principal, chat, responses)
       const { messageId, taken } = decided
       onDecided?.()
-      const outputs = responses.outputs.filter(
-        (output) => run?.calls?.submitOutput(output) !== true,
-      )
+      const stored: Promise<boolean>[] = []
+      const outputs = responses.outputs.filter((output) => {
+        const submitted = run?.calls?.submitOutput(output)
+        if (submitted?.isTaken) stored.push(submitted.isStored)
+        return submitted?.isTaken !== true
+      })
       // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
-      const isNew = taken.length > 0 || outputs.length < responses.outputs.length
+      const isNew = taken.length > 0 || stored.length > 0
       const isRead = isNew || run?.messages.isStreaming(messageId) === true
       // Not awaited: the turn may start only after others have ended, which `keepOpen` prevents.
-      return { decided, outputs, opening: isRead ? run?.messages.turnOf(messageId) : undefined }
+      const opening = isRead ? run?.messages.turnOf(messageId) : undefined
+      return { decided, outputs, stored, opening }
     }
-    const { decided, outputs, opening } = await (run ? run.messages.keepOpen(record) : record())
+    const recorded = await (run ? run.messages.keepOpen(record) : record())
+    const { decided, outputs, opening } = recorded
+    if ((await Promise.all(recorded.stored)).includes(false)) throw NOT_STORED
     return { decided, outputs, live: await opening }
   }
 
@@ -267,7 +273,9 @@ export class ChatService {
     for (const output of outputs) {
       const { toolCallId } = output
       if (await owners.submitOutput(chat, output))
-        left.push(() => owners.untilStored({ chat: key, messageId, toolCallId }))
+        left.push(async () => {
+          await owners.untilStored({ chat: key, messageId, toolCallId })
+        })
       else kept.push(output)
     }
     const follow = async (): Promise<Turn | undefined> => {
@@ -389,8 +397,21 @@ export class ChatService {
       await decisions.decide(principal, chat, toAnswer(question, output))
       return
     }
-    if (runs?.find(chat)?.calls?.submitOutput(output) === true) return
-    if (!(await owners.submitOutput(chat, output))) await this.#resumeWithOutput(chat, output)
+    // LV1581: the client sends the output again until it is stored.
+    const submitted = runs?.find(chat)?.calls?.submitOutput(output)
+    if ((await submitted?.isStored) && submitted?.isTaken) return
+    if (await owners.submitOutput(chat, output)) await this.#untilStored(chat, output)
+    else await this.#resumeWithOutput(chat, output)
+  }
+
+  /** Resolves when the process with the live session of a call has stored its output. */
+  async #untilStored(chat: ChatRef, { toolCallId }: OutputResponse): Promise<void> {
+    const backend = await this.#parts.backend.get()
+    const found = await findStoredCall(backend, chat, toolCallId)
+    if (found?.call.state !== 'waiting') return
+    const { messageId } = found
+    const call = { chat: toAppChat(backend, chat), messageId, toolCallId }
+    if (!(await this.#parts.owners.untilStored(call))) throw NOT_STORED
   }
 
   /** Resumes a turn, without a reader, with the result of a browser tool. Throws if no call waits for this result. */
@@ -410,6 +431,8 @@ export class ChatService {
     await turnService.resume(chat, found.messageId, { outputs: [output], background: true })
   }
 }
+
+const NOT_STORED = new ProtocolError('unavailable', { retryAfterSeconds: 1 })
 
 const VOTE_RECORDED = 'Your approval was recorded. Other people must approve this call too.'
 

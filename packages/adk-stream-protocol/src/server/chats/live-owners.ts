@@ -79,9 +79,9 @@ export class LiveOwners {
       }
       case OUTPUT: {
         const { chat, output } = OutputRequest.parse(body)
-        return (
-          this.#options.runs?.find(chat)?.calls?.submitOutput(output as OutputResponse) === true
-        )
+        const { calls } = this.#options.runs?.find(chat) ?? {}
+        // Not awaited: the other process reads when the output is stored, however long that takes.
+        return calls?.submitOutput(output as OutputResponse) !== undefined
       }
       default:
         return undefined
@@ -151,10 +151,10 @@ export class LiveOwners {
     await this.#poll(2 * ledger.leaseMs, () => this.#isReported(approval))
   }
 
-  /** Resolves when the conversation contains the output of a browser tool, or after two leases. */
-  async untilStored(call: BrowserCall): Promise<void> {
+  /** Resolves when the conversation contains the output of a browser tool, or with false after two leases. */
+  async untilStored(call: BrowserCall): Promise<boolean> {
     const { ledger } = await this.#options.backend.get()
-    await this.#poll(
+    return this.#poll(
       2 * ledger.leaseMs,
       async () => (await this.#options.callState(call)) !== 'waiting',
     )

@@ -1,0 +1,35 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { delayBefore } from '../shared/backoff.ts'
+
+/** How soon the store is used again after it could not be reached. */
+const AGAIN = { firstMs: 50, maxMs: 1_000, attempts: Infinity }
+
+/** Whether the store cannot be reached at the moment. See `StoreErrorCode`. */
+export function isStoreAway(error: unknown): boolean {
+  if (!(error instanceof Error && 'code' in error)) return false
+  return error.code === 'unavailable' || error.code === 'busy'
+}
+
+/** Waits before the store is used again. */
+export async function waitForStore(attempt: number): Promise<void> {
+  await delay(delayBefore(attempt, AGAIN))
+}
+
+/**
+ * Repeats a step until the store can be reached, while `isNeeded`. A write that is repeated must be the same, because it may be stored.
+ */
+export async function repeatWhileAway<Result>(
+  step: () => Promise<Result>,
+  isNeeded: () => boolean,
+): Promise<Result> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await step()
+    } catch (error) {
+      if (!isStoreAway(error)) throw error
+      await waitForStore(attempt)
+      if (!isNeeded()) throw error
+    }
+  }
+}
