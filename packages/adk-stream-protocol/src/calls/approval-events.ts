@@ -18,7 +18,7 @@ import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import { asBrowserTool, offerOf } from './browser-tool.ts'
+import { asBrowserTool } from './browser-tool.ts'
 import type { RunState } from './run-state.ts'
 import type { PreviewResult } from '../approvals/policy-previews.ts'
 
