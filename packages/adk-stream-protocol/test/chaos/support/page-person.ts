@@ -140,7 +140,7 @@ export class PagePerson {
   /** Says something, perhaps more before the reply has ended, and clicks until all tabs show what is stored. */
   async #speakTurn(balancer: LoadBalancer, utterances: Utterances): Promise<boolean> {
     const { random } = this.#options
-    const sender = random.pick(this.#tabs)
+    const sender = await this.#pickOpen()
     const turns: RecordedTurn[] = []
     const say = async (kind: TurnKind): Promise<void> => {
       const { turn, script } = this.#record(kind, 'spoken')
@@ -166,6 +166,15 @@ export class PagePerson {
     return isShown && turns.map((turn) => this.#checkStored(turn)).every(Boolean)
   }
 
+  /** Picks a tab. One that is being reloaded is closed, and may lose what it has not sent. */
+  async #pickOpen(): Promise<PageTab> {
+    for (;;) {
+      const open = this.#tabs.filter(({ isClosed }) => !isClosed)
+      if (open.length > 0) return this.#options.random.pick(open)
+      await delay(TICK_MS)
+    }
+  }
+
   /** Writes a message and records it. */
   #record(
     kind: TurnKind,
@@ -187,8 +196,8 @@ export class PagePerson {
   async #turn(balancer: LoadBalancer): Promise<boolean> {
     const { random } = this.#options
     const kind = random.pick<TurnKind>(KINDS)
+    const sender = await this.#pickOpen()
     const { turn, script } = this.#record(kind, 'typed')
-    const sender = random.pick(this.#tabs)
     sender.send(turn.userMessageId, script)
     this.#calmSince = Date.now()
     const disturbed = this.#disturb(balancer, sender)
