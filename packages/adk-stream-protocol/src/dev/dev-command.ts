@@ -16,6 +16,7 @@ import { createFileWatcher } from './page/file-watcher.ts'
 import { findAllAgentFiles } from './load/find-agents.ts'
 import { findStudio } from './load/find-package.ts'
 import { listen, readPort } from './listen.ts'
+import { hasCredentials } from './page/model-endpoint.ts'
 import { openBrowser } from './page/open-browser.ts'
 import { DEVELOPER, readPerson } from './page/people.ts'
 
@@ -179,7 +180,12 @@ async function serve(
   process.on('SIGINT', end)
   process.on('SIGTERM', end)
   endWithNpm(end)
-  void reloader.reload().then(() => options.open && openBrowser(url))
+  void reloader.reload()
+  // The page says that the agent is being loaded.
+  if (options.open) openBrowser(url)
+  // Meanwhile the other process imports ADK. If it needs the emulator, it reports the error.
+  if (request.model !== 'gemini' && !hasCredentials(process.env))
+    emulator.start().catch(() => undefined)
   const code = await ended.promise
   watcher.close()
   server.close()

@@ -36,6 +36,8 @@ export class AgentProcess {
       execArgv: [
         ...process.execArgv,
         '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
+        // Importing ADK creates much garbage. With room for it, the process starts a tenth faster.
+        '--min-semi-space-size=32',
         ...execArgv,
       ],
     })

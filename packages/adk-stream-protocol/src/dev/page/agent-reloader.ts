@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 
 import type { AgentProcess, LoadResult } from './agent-process.ts'
 import type { DevRequest } from './dev-messages.ts'
-import { createFailureServer } from './failure-page.ts'
+import { createWaitingServer } from './waiting-page.ts'
 import type { Problem } from '../load/problem.ts'
 
 /** What happened when the agents were loaded. */
@@ -42,11 +42,10 @@ export class AgentReloader {
   #loading: Promise<void> | undefined
   #isChanged = false
   #isClosed = false
-  /** Connections that wait for the first version. */
-  readonly #waiting: Socket[] = []
   /** All processes that have not ended. */
   readonly #processes = new Set<AgentProcess>()
-  readonly #failures = createFailureServer(() => this.#problem ?? { message: '' })
+  /** Serves connections while no version works. */
+  readonly #waiting = createWaitingServer(() => this.#problem)
 
   constructor(options: AgentReloaderOptions) {
     this.#options = options
@@ -55,8 +54,7 @@ export class AgentReloader {
   /** Serves a connection that was accepted without reading from it. */
   serve(socket: Socket): void {
     if (this.#current) this.#current.process.serve(socket)
-    else if (this.#loading) this.#waiting.push(socket)
-    else this.#fail(socket)
+    else this.#waiting.accept(socket)
   }
 
   /** Loads the newest version. Changes while it is loaded are loaded afterwards, once. */
@@ -70,7 +68,7 @@ export class AgentReloader {
   async close(drainMs: number): Promise<void> {
     this.#isClosed = true
     this.#current = undefined
-    for (const socket of this.#waiting) socket.destroy()
+    this.#waiting.release()
     await Promise.all(Array.from(this.#processes, (each) => each.close(drainMs)))
   }
 
@@ -117,18 +115,12 @@ export class AgentReloader {
     const before = this.#current?.process
     this.#current = { process, since: performance.now() }
     this.#problem = undefined
-    for (const socket of this.#waiting.splice(0)) process.serve(socket)
+    this.#waiting.release()
     void before?.close(DRAIN_MS)
   }
 
   #keep(problem: Problem): void {
     this.#problem = problem
     this.#current?.process.show(problem)
-    for (const socket of this.#waiting.splice(0)) this.#fail(socket)
-  }
-
-  #fail(socket: Socket): void {
-    this.#failures.emit('connection', socket)
-    socket.resume()
   }
 }
