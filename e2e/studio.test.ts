@@ -37,12 +37,13 @@ const CARDS = [
 ] as const
 
 test.each(isLong ? CARDS : CARDS.slice(0, 1))(
-  '[SD1303] a foreign tool has its own words, also if the demo has one of the same name, in %s',
+  '[SD1303] [DV1675] a foreign tool has its own words, also if the demo has one of the same name, in a page without an inspector, in %s',
   async (locale, approve, words) => {
     const calls: unknown[] = []
     await using studio = await openTestStudio({
       agents: (model) => createPayrollAgent(calls, model),
       bridge: { approvals: { process_payment: true } },
+      info: () => ({ inspector: false }),
     })
     const page = await studio.openPage({ locale })
     const { send, tool } = chatPage(page)
@@ -51,6 +52,8 @@ test.each(isLong ? CARDS : CARDS.slice(0, 1))(
     const button = card.getByRole('button', { name: approve, exact: true })
     await button.waitFor()
     expect(await card.innerText()).not.toMatch(words)
+    await page.keyboard.press('Alt+KeyL')
+    expect(await page.locator('.inspector-body, [data-shows=inspector]').count()).toBe(0)
     await takeScreenshot(page, `studio-card-${locale}`)
     expect(await findViolations(page)).toEqual([])
     await button.click()

@@ -290,6 +290,21 @@ test('[DV1320] without the package of the page, the command says how to install 
   })
 })
 
+/** The page of `serve` has no inspector. Strangers learn nothing about the agents. */
+async function expectPage(url: string, headers: Record<string, string>): Promise<void> {
+  expect(await (await fetch(url)).text()).toContain('<div id="root">')
+  const described = await fetch(`${url}/studio`, { headers })
+  expect(await described.json()).toMatchObject({
+    agents: [{ name: 'support', tools: [] }],
+    model: 'gemini-2.5-flash',
+    inspector: false,
+    sessions: false,
+  })
+  const [agents, model] = [[], '']
+  expect(await (await fetch(`${url}/studio`)).json()).toMatchObject({ agents, model })
+  expect((await fetch(`${url}/chats/c/session`, { headers })).status).toBe(404)
+}
+
 /** As npm does, a shell that waits for the command and does not pass on signals. */
 const SHELL = ['sh', '-c', `"${process.execPath}" "${CLI}" serve "$@"; true`, 'sh']
 
@@ -304,12 +319,21 @@ posixTest(
       'auth.mjs': `export const authenticate = ({ headers }) => headers.get('authorization') === 'Bearer a' ? { id: 'a' } : undefined\n`,
       '.env': `GOOGLE_API_KEY=x\nGOOGLE_GEMINI_BASE_URL=${emulator.baseUrl}\n`,
     })
-    const args = ['--auth', 'auth.mjs', '--data', 'data', '--origin', 'https://app.example']
+    const args = [
+      '--auth',
+      'auth.mjs',
+      '--data',
+      'data',
+      '--origin',
+      'https://app.example',
+      '--page',
+    ]
     const serve = new Command(cwd, [...args, '--host', '127.0.0.1', '--port', '0'], SHELL)
     const [, port = ''] = await serve.until(/"message":"listening",.*"port":(\d+)/)
     const url = `http://127.0.0.1:${port}`
     expect((await fetch(`${url}/chats`)).status).toBe(401)
     const headers = { authorization: 'Bearer a', 'content-type': 'application/json' }
+    await expectPage(url, headers)
     const body = {
       id: 'c',
       messages: [

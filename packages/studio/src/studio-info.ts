@@ -110,6 +110,8 @@ export const StudioInfo = z.object({
   problem: StudioProblem.optional(),
   /** Whether the bridge lets developers read and change the sessions of chats. The server sets it by itself. */
   sessions: z.boolean().default(false),
+  /** Whether the page has an inspector. */
+  inspector: z.boolean().default(true),
   /** For the plug-in of the page. */
   plugin: z.record(z.string(), z.unknown()).default({}),
 })

@@ -77,6 +77,7 @@ test('[SD1300] the page gets a description with default values', async () => {
     people: [],
     reloads: false,
     sessions: false,
+    inspector: true,
     plugin: {},
   })
 })

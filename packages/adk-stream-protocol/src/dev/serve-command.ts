@@ -9,18 +9,24 @@ import { endWithNpm } from './end-with-parent.ts'
 import { listen, readPort } from './listen.ts'
 import { loadEnvironment } from './load/environment.ts'
 import { findAllAgentFiles } from './load/find-agents.ts'
+import { findStudio } from './load/find-package.ts'
 import { loadAgents, loadFile } from './load/load-agents.ts'
 import { openLoader } from './load/load-module.ts'
 import { readAdkVersion } from './load/versions.ts'
+import { importStudio, type StudioListenerOptions } from './page/studio.ts'
+import type { OpenedAgents } from './agents/open-agents.ts'
+import type { Bridge } from '../server/bridge.ts'
 
 const USAGE = `Usage:
   adk-stream-protocol serve [path…] --auth <file> --origin <url> (--data <folder> | --database <url>) [options]
 
-Serves the agents in files or folders, the current one by default, for pages of your own: the endpoints of the bridge, without a page and
-without an inspector. TypeScript needs no build. Prints one JSON object per line: start and end, failed turns, approvals.
+Serves the agents in files or folders, the current one by default, for pages of your own: the endpoints of the bridge. TypeScript needs
+no build. Prints one JSON object per line: start and end, failed turns, approvals.
 
   --auth <file>           a file that exports authenticate: it returns the principal of a request
   --origin <url>          the origin of a page that may use the server, such as https://app.example; may be repeated
+  --page                  also serves the page of adk-stream-protocol-studio, without its inspector. Its people need a cookie that
+                          authenticate knows
   --data <folder>         the folder of chats and approvals
   --database <url>        a PostgreSQL database for them, which several servers can share. Default: the environment variable DATABASE_URL
   --port <number>         Default: the environment variable PORT, or 8000
@@ -37,6 +43,7 @@ replies and calls have ended, after at most 30 seconds. The exit code is then 0,
 const OPTIONS = {
   auth: { type: 'string' },
   origin: { type: 'string', multiple: true },
+  page: { type: 'boolean' },
   data: { type: 'string' },
   database: { type: 'string' },
   port: { type: 'string' },
@@ -76,6 +83,7 @@ function run(args: string[], output: CommandOutput): Promise<number> {
     process.env['NODE_ENV'] ??= 'production'
     loadEnvironment(entry, { cwd, envFiles: values.env })
     const port = readPort(values.port ?? process.env['PORT'])
+    const studioUrl = values.page ? findStudio(entry) : undefined
     const loader = await openLoader(entry, { cwd, preload: importServer })
     const policyFile = values.policy && path.resolve(cwd, values.policy)
     const exportName = values.export
@@ -88,10 +96,11 @@ function run(args: string[], output: CommandOutput): Promise<number> {
       { refuseUnknownPath },
     ] = await importServer()
     readAdkVersion(loader.adkCopies(), cwd)
+    const studio = studioUrl === undefined ? undefined : await importStudio(studioUrl)
     const database = values.data
       ? createDataFolder(values.data, { cwd })
       : (values.database ?? process.env['DATABASE_URL'])
-    const { bridge, settings } = await openAgents(modules, async () => ({
+    const opened = await openAgents(modules, async () => ({
       ...(database && { store: await openDatabase(database) }),
       ...(auth && { authenticate: readAuthenticate(auth) }),
       ...(values.origin && { allowedOrigins: values.origin }),
@@ -100,14 +109,19 @@ function run(args: string[], output: CommandOutput): Promise<number> {
       disconnectGraceMs: 30_000,
       log: (entryOfLog) => void output.print(JSON.stringify(entryOfLog)),
     }))
+    const { bridge, settings } = opened
     checkProduction(settings)
-    // The bridge handles its own errors.
-    const server = createServer((request, response) => void bridge.node(request, response))
-    server.on('upgrade', (request, socket, head) => {
-      void bridge
-        .upgrade(request, socket, head)
-        .then((opened) => opened || refuseUnknownPath(socket))
-    })
+    const { request, upgrade } = studio
+      ? studio.createStudioListener(describePage(opened))
+      : {
+          // The bridge handles its own errors.
+          request: (...received: Parameters<Bridge['node']>) => void bridge.node(...received),
+          upgrade: (...received: Parameters<Bridge['upgrade']>) =>
+            void bridge
+              .upgrade(...received)
+              .then((isOpen) => isOpen || refuseUnknownPath(received[1])),
+        }
+    const server = createServer(request).on('upgrade', upgrade)
     const host = values.host ?? '0.0.0.0'
     const bound = await listen(server, { host, port: port ?? 8000 })
     const store = await settings.store
@@ -117,6 +131,31 @@ function run(args: string[], output: CommandOutput): Promise<number> {
     // A signal ends the process.
     return defer<number>().promise
   })
+}
+
+/** Describes the page of the agents for people: without what only developers may see. */
+function describePage({ bridge, settings, report }: OpenedAgents): StudioListenerOptions {
+  const models = [...new Set(report.agents.flatMap(({ model }) => model ?? []))]
+  const agents = Array.from(settings.agents, ([name, root]) => ({
+    name: name === '' ? root.name : name,
+    ...('description' in root && { description: root.description }),
+  }))
+  const info = {
+    agents,
+    modes: settings.live ? ['sse', 'live'] : ['sse'],
+    model: models.join(', '),
+    emulated: false,
+    signIn: settings.signIn !== undefined,
+    inspector: false,
+  }
+  return {
+    bridge,
+    authenticate: settings.authenticate,
+    // With `authenticate`, a page of another site has no credentials of its people.
+    allowedHosts: settings.allowedHosts ?? 'any',
+    // Strangers get the page, and nothing about the agents.
+    info: ({ principal }) => (principal ? info : { ...info, agents: [], model: '' }),
+  }
 }
 
 /** Reads a number of proxies, or their addresses. */

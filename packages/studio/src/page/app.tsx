@@ -10,11 +10,12 @@ import { inspection } from './inspector/inspection.ts'
 import { useMode, useNotifications, useInspectorPanel, useSidebarPanel } from './settings.ts'
 import { SlotContent } from './plugin/slot-content.tsx'
 import { ShortcutsDialog } from './shell/dialogs.tsx'
-import { focusNextApproval, useShortcuts } from './shell/shortcuts.ts'
+import { focusNextApproval, type ShortcutActions, useShortcuts } from './shell/shortcuts.ts'
 import { InspectorPanel } from './shell/inspector-panel.tsx'
-import { Panel, usePanel } from './shell/panel.tsx'
+import { Panel, type PanelState, usePanel } from './shell/panel.tsx'
 import { MainArea } from './shell/main-area.tsx'
 import { useWorkspace } from './shell/use-workspace.ts'
+import { useStudio } from './wire/studio-info.ts'
 import { useApplicationName } from './shell/application-name.ts'
 
 const ROOM_FOR_SIDEBAR = '(width >= 60rem)'
@@ -25,6 +26,7 @@ export function App() {
   const labels = useLabels()
   const sidebar = usePanel(ROOM_FOR_SIDEBAR, useSidebarPanel())
   const inspector = usePanel(ROOM_FOR_INSPECTOR, useInspectorPanel())
+  const hasInspector = useStudio()?.inspector !== false
   const [isHelpOpen, setHelpOpen] = useState(false)
   const [recording, setRecording] = useState<string>()
   const workspace = useWorkspace(sidebar.closeDrawer)
@@ -47,19 +49,13 @@ export function App() {
     sound: mode === 'live',
     onOpen: ({ chatId }) => chatId !== undefined && open(chatId),
   })
-  useShortcuts({
-    newChat: startNew,
-    composer: focusComposer,
-    chats: () => sidebar.setOpen(!sidebar.open),
-    inbox: toggleInbox,
-    nextApproval: () => void (focusNextApproval() || toggleInbox()),
-    inspector: () => inspector.setOpen(!inspector.open),
-    inspect: () => {
-      inspector.setOpen(true)
-      inspection.focusPlace()
-    },
-    help: showShortcuts,
+  const actions = createActions({
+    startNew,
+    sidebar,
+    inspector: hasInspector ? inspector : undefined,
+    showShortcuts,
   })
+  useShortcuts(actions)
   return (
     <div className="shell">
       <a className="skip-link" href={`#${INPUT_ID}`} onClick={focusInput}>
@@ -77,28 +73,62 @@ export function App() {
         />
       </Panel>
       <MainArea
-        {...{ workspace, title, sidebar, inspector, recording, isApprovals }}
+        {...{ workspace, title, sidebar, recording, isApprovals }}
+        inspector={hasInspector ? inspector : undefined}
         onEndReplay={() => setRecording(undefined)}
         onShowShortcuts={showShortcuts}
       />
-      <Panel panel={inspector} side="end" label={labels.shell.inspector.title}>
-        <InspectorPanel
-          chatId={location.id}
-          agentName={list.chats.find(({ id }) => id === location.id)?.agent}
-          onReplay={replay}
-          onOpenChat={open}
-          onSent={inspector.closeDrawer}
-          onClose={() => inspector.setOpen(false)}
-        />
-      </Panel>
+      {hasInspector && (
+        <Panel panel={inspector} side="end" label={labels.shell.inspector.title}>
+          <InspectorPanel
+            chatId={location.id}
+            agentName={list.chats.find(({ id }) => id === location.id)?.agent}
+            onReplay={replay}
+            onOpenChat={open}
+            onSent={inspector.closeDrawer}
+            onClose={() => inspector.setOpen(false)}
+          />
+        </Panel>
+      )}
       {/* Approvals of all chats, also while their list is closed. */}
       <p className="visually-hidden" role="status">
         {announcement}
       </p>
       <SlotContent name="dialogs" />
-      <ShortcutsDialog open={isHelpOpen} onClose={() => setHelpOpen(false)} />
+      <ShortcutsDialog open={isHelpOpen} actions={actions} onClose={() => setHelpOpen(false)} />
     </div>
   )
+}
+
+interface ActionParts {
+  readonly startNew: () => void
+  readonly sidebar: PanelState
+  /** Undefined if the page has no inspector. */
+  readonly inspector: PanelState | undefined
+  readonly showShortcuts: () => void
+}
+
+function createActions({
+  startNew,
+  sidebar,
+  inspector,
+  showShortcuts,
+}: ActionParts): ShortcutActions {
+  return {
+    newChat: startNew,
+    composer: focusComposer,
+    chats: () => sidebar.setOpen(!sidebar.open),
+    inbox: toggleInbox,
+    nextApproval: () => void (focusNextApproval() || toggleInbox()),
+    ...(inspector && {
+      inspector: () => inspector.setOpen(!inspector.open),
+      inspect: () => {
+        inspector.setOpen(true)
+        inspection.focusPlace()
+      },
+    }),
+    help: showShortcuts,
+  }
 }
 
 /** The link does not change the URL, which names the chat. */

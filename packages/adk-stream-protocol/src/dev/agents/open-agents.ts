@@ -23,7 +23,7 @@ type BridgeDefaults = Omit<BridgeOptions, 'agent' | 'appName' | 'plugins' | 'liv
 }
 
 /** A bridge for agents. */
-interface OpenedAgents {
+export interface OpenedAgents {
   readonly bridge: Bridge
   readonly settings: BridgeSettings
   readonly report: AgentReport

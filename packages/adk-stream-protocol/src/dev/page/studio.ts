@@ -1,5 +1,6 @@
 import type { Authenticate, Principal } from '../../server/auth/authenticate.ts'
 import type { Bridge } from '../../server/bridge.ts'
+import type { BridgeSettings } from '../../server/options.ts'
 import type { AgentDescription } from '../agents/describe-agents.ts'
 import type { ConnectionListeners } from './connection-server.ts'
 import type { Person } from './dev-messages.ts'
@@ -8,13 +9,15 @@ import type { Problem } from '../load/problem.ts'
 
 /** What the page shows about the agents. */
 interface PageDescription {
-  readonly agents: readonly AgentDescription[]
+  readonly agents: readonly (Pick<AgentDescription, 'name' | 'description'> &
+    Partial<AgentDescription>)[]
   readonly modes: readonly string[]
   readonly model: string
   readonly liveModel?: string | undefined
   readonly emulated: boolean
   readonly signIn: boolean
-  readonly prices: Prices
+  readonly prices?: Prices
+  readonly inspector?: boolean
   /** Whether the page asks again and again, because the agent is loaded again when a file changes. */
   readonly reloads?: boolean
   readonly person?: Person | undefined
@@ -25,6 +28,14 @@ interface PageDescription {
 /** The prices of models in US dollars per million tokens. */
 type Prices = Readonly<Record<string, { readonly input: number; readonly output: number }>>
 
+/** Options of the server of the page. */
+export interface StudioListenerOptions {
+  readonly bridge: Bridge
+  readonly info: (reader: { readonly principal: Principal | undefined }) => PageDescription
+  readonly authenticate?: Authenticate | undefined
+  readonly allowedHosts?: NonNullable<BridgeSettings['allowedHosts']>
+}
+
 /** The part of the package with the page that commands use. This package does not depend on it. */
 interface Studio {
   readonly ModelPrices: {
@@ -33,12 +44,7 @@ interface Studio {
       readonly error?: { readonly issues: readonly { readonly message: string }[] } | undefined
     }
   }
-  readonly createStudioListener: (options: {
-    readonly bridge: Bridge
-    readonly info: (reader: { readonly principal: Principal | undefined }) => PageDescription
-    readonly authenticate?: Authenticate | undefined
-    readonly allowedHosts?: readonly string[]
-  }) => ConnectionListeners
+  readonly createStudioListener: (options: StudioListenerOptions) => ConnectionListeners
 }
 
 /** Imports the package with the page. */

@@ -3,7 +3,7 @@ import { X } from 'lucide-react'
 
 import { IconButton } from '../icon-button.tsx'
 import { useLabels } from '../i18n/language.tsx'
-import { describeShortcut, SHORTCUT_NAMES } from './shortcuts.ts'
+import { describeShortcut, SHORTCUT_NAMES, type ShortcutActions } from './shortcuts.ts'
 
 interface ModalProps {
   readonly open: boolean
@@ -44,6 +44,8 @@ export function Modal({ open, label, className, onClose, children }: ModalProps)
 
 interface ShortcutsDialogProps {
   readonly open: boolean
+  /** The shortcuts that the page has. */
+  readonly actions: ShortcutActions
   readonly onClose: () => void
 }
 
@@ -54,9 +56,10 @@ const OTHERS = [
 ] as const
 
 /** Lists all keyboard shortcuts. */
-export function ShortcutsDialog({ open, onClose }: ShortcutsDialogProps) {
+export function ShortcutsDialog({ open, actions, onClose }: ShortcutsDialogProps) {
   const { shortcuts, close } = useLabels().shell
-  const rows = [...SHORTCUT_NAMES.map((name) => [name, describeShortcut(name)] as const), ...OTHERS]
+  const names = SHORTCUT_NAMES.filter((name) => actions[name] !== undefined)
+  const rows = [...names.map((name) => [name, describeShortcut(name)] as const), ...OTHERS]
   return (
     <Modal open={open} label={shortcuts.title} className="dialog shortcuts" onClose={onClose}>
       <header className="dialog-header">

@@ -75,7 +75,8 @@ const toChatsPanel = handOverFocus('.panel-start button')
 interface TopBarProps {
   readonly title: string
   readonly sidebar: PanelState
-  readonly inspector: PanelState
+  /** Undefined if the page has no inspector. */
+  readonly inspector: PanelState | undefined
   readonly onNewChat: () => void
   /** The choice between writing and talking. */
   readonly mode: ReactNode
@@ -91,7 +92,6 @@ function TopBar(props: TopBarProps) {
   const labels = useLabels()
   const { chats, inspector: inspectorLabels } = labels.shell
   const showsSidebar = sidebar.docked && sidebar.open
-  const inspectorLabel = inspector.open ? inspectorLabels.hide : inspectorLabels.show
   return (
     <header className="top-bar">
       <div className="top-bar-start">
@@ -113,13 +113,15 @@ function TopBar(props: TopBarProps) {
       <div className="top-bar-end">
         {connection}
         {children}
-        <IconButton
-          icon={PanelRight}
-          label={inspectorLabel}
-          data-shows="inspector"
-          aria-expanded={inspector.open}
-          onClick={() => inspector.setOpen(!inspector.open)}
-        />
+        {inspector && (
+          <IconButton
+            icon={PanelRight}
+            label={inspector.open ? inspectorLabels.hide : inspectorLabels.show}
+            data-shows="inspector"
+            aria-expanded={inspector.open}
+            onClick={() => inspector.setOpen(!inspector.open)}
+          />
+        )}
       </div>
     </header>
   )

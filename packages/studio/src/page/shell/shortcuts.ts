@@ -48,13 +48,17 @@ function isApple(): boolean {
   return /Mac|iPhone|iPad/.test(navigator.userAgent)
 }
 
+/** The actions of a page. One without an inspector has none for it. */
+export type ShortcutActions = Readonly<Partial<Record<ShortcutName, () => void>>>
+
 /** Runs the action of a keyboard shortcut, wherever the focus is, unless a dialog is open. */
-export function useShortcuts(actions: Readonly<Record<ShortcutName, () => void>>): void {
+export function useShortcuts(actions: ShortcutActions): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
     const name = matchShortcut(event, isTextField(event.target))
-    if (!name || document.querySelector('dialog:modal')) return
+    const action = name && actions[name]
+    if (!action || document.querySelector('dialog:modal')) return
     event.preventDefault()
-    actions[name]()
+    action()
   })
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => press(event)
