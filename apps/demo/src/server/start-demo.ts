@@ -194,6 +194,7 @@ function createDemoBridge({
     // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,
     recordModelCalls: mayInspectModel(settings) && 'with-authentication',
+    developer: mayInspectModel(settings),
     ...(settings.leaseMs !== undefined && { limits: { leaseMs: settings.leaseMs } }),
     live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
     ...(calendar && { signIn: calendar.signIn }),
