@@ -26,6 +26,7 @@ import {
   withEdits,
 } from './approved-call.ts'
 import { handsOver, storeHandover } from './approval-events.ts'
+import { offerOf } from './browser-tool.ts'
 import type { CallKinds } from './call-kind.ts'
 import type { FollowUp } from './follow-ups.ts'
 import { findFollowUp, pauseForFollowUp, storeFollowUpEnding } from './follow-ups.ts'
@@ -181,7 +182,8 @@ export class CallRunner {
     const toolCallId = call.toolContext.functionCallId ?? ''
     this.#confirm(call.toolContext, approval)
     if (note) run.decided.set(toolCallId, note)
-    await storeHandover(run, call, toolCallId)
+    const offer = { toolCallId, ...offerOf(call.tool, toolCallId) }
+    await storeHandover(run, call.toolContext.invocationContext, offer)
   }
 
   /** Runs a claimed call with edited arguments. The answer to a question is the result of its call. ADK runs any other call. */
