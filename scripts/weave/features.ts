@@ -27,7 +27,7 @@ export const FEATURES: readonly Feature[] = [
     own: [
       'relay/',
       'server/chats/live-owners.ts',
-      'server/chats/turns/turns-elsewhere.ts',
+      'server/chats/turns/relayed-turns.ts',
       'store/postgres/hint-connection.ts',
       'store/postgres/postgres-relay.ts',
       'store/postgres/tables/relay.ts',

@@ -28,6 +28,7 @@ import { handleFetchRequest, handleNodeRequest } from './http/request-handlers.t
 import { toObservers } from './settings/observers.ts'
 import { openBackend } from './open-backend.ts'
 import type { BackendChanges, SharedParts } from './open-chats.ts'
+import { openChats } from './open-chats.ts'
 import type { Services } from './open-services.ts'
 import { openServices } from './open-services.ts'
 import { Operations } from './operations/operations.ts'
@@ -59,7 +60,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     return opened
   }
   const shared = openShared(settings, { operations, modules, openStore })
-  const services = openServices(settings, shared)
+  const services = openServices(settings, { ...shared, ...openChats(settings, shared) })
   const { backend, feeds } = shared
   const readiness = createReadiness({
     store,

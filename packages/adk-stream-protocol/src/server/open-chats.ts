@@ -24,8 +24,8 @@ import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { readCallState } from './chats/host/stored-calls.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
-import type { ElsewhereHandlers } from './chats/turns/turns-elsewhere.ts'
-import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
+import type { RelayHandlers } from './chats/turns/relayed-turns.ts'
+import { RelayedTurns } from './chats/turns/relayed-turns.ts'
 import type { ApprovalChange, ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
 import { pollNews } from './feeds/approval-news.ts'
 import type { Feeds } from './feeds/feeds.ts'
@@ -72,7 +72,7 @@ export interface ChatParts {
   readonly owners: LiveOwners
   /** Clients that wait for calls whose turns have ended. */
   readonly outcomes: CallOutcomes
-  readonly elsewhere: TurnsElsewhere
+  readonly elsewhere: RelayedTurns
   readonly newsPoll: NewsPoll
   readonly storedNews: StoredNews
   readonly resume: Resume
@@ -87,7 +87,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const reports = createReports()
 
   const onWritten = (lagMs: number): void => shared.operations.relayWritten(lagMs)
-  const elsewhere = new TurnsElsewhere({ limits, onWritten, onError })
+  const elsewhere = new RelayedTurns({ limits, onWritten, onError })
   const turns = openTurns(settings, shared, { elsewhere, reports })
   // A turn asks before it resumes, and live sessions run turns.
   const isLive = (approval: Approval): Promise<boolean> => owners.holds(approval)
@@ -151,7 +151,6 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     owners,
     outcomes,
     storedNews,
-    elsewhere,
   })
   const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
   const reporting = { newsPoll, storedNews }
@@ -198,7 +197,7 @@ function createHandlers(
   parts: HandlerParts,
   events: ChatEvents,
   onError: (error: unknown) => void,
-): ElsewhereHandlers {
+): RelayHandlers {
   const { runs, turns, live, owners, newsPoll, storedNews } = parts
   return {
     isAwaited: () => isWatched(events, runs),
@@ -249,9 +248,8 @@ function openTurns(
     ...settings.limits,
     disconnectGraceMs: settings.disconnectGraceMs ?? 0,
     whileRunning: settings.whileRunning ?? 'refuse',
-    lockChat: createChatLocker(backend, { stopIfUnwatched }, settings.onError),
-    onLocked: (chat, turn) => elsewhere.publish(chat, turn),
-    stopElsewhere: (chat, messageId) => elsewhere.stop(chat, messageId),
+    lockChat: createChatLocker(backend, stopIfUnwatched, settings.onError),
+    others: elsewhere,
     onChange: (chat) => {
       events.chatChanged(chat)
       reports.turnChanged.call(chat)
@@ -317,7 +315,7 @@ function openLive(
 ): Pick<ChatParts, 'runs' | 'owners'> {
   const { backend, news } = shared
   const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings
-  const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
+  const ask = (): RelayedTurns['ask'] => elsewhere.ask
   const leases = openLiveLeases({ backend, ask, onError })
   const { graceMs = 60_000 } = live ?? {}
   const runs =

@@ -12,7 +12,6 @@ import { DRAIN_MS } from './settings/drain.ts'
 import type { FindFormat } from './http/exchange.ts'
 import type { Route } from './http/http-router.ts'
 import type { ChatParts, SharedParts } from './open-chats.ts'
-import { openChats } from './open-chats.ts'
 import type { BridgeSettings } from './options.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { createNameLookup } from './routes/principal-names.ts'
@@ -48,9 +47,9 @@ export interface Services {
 /** The settings of a bridge and its parts. */
 type AllParts = Omit<BridgeSettings, 'live'> & SharedParts & ChatParts
 
-/** Creates the parts that serve the chats: what runs them, their endpoints, their frames, and the work in the background. */
-export function openServices(settings: BridgeSettings, shared: SharedParts): Services {
-  const all = { ...settings, ...shared, ...openChats(settings, shared) }
+/** Creates the parts that serve the chats: their endpoints, their frames, and the work in the background. */
+export function openServices(settings: BridgeSettings, shared: SharedParts & ChatParts): Services {
+  const all = { ...settings, ...shared }
   const { backend, turns, turnService, runs, live, elsewhere, outcomes, onError } = all
   const { chats, decisions, limits } = all
   const completions = openCallCompletions(all)

@@ -18,12 +18,23 @@ export interface TurnRegistryOptions extends TurnLogLimits {
   readonly maxQueued: number
   /** Called when a turn of a chat starts or ends. */
   readonly onChange: (chat: ChatRef) => void
-  /** Called when a turn holds the chat lock, before anything is written to it. */
-  readonly onLocked: (chat: ChatRef, turn: Turn) => void
-  /** Stops the turn of a chat, or of one message, that another process runs, and waits until it is settled. */
-  readonly stopElsewhere: (chat: ChatRef, messageId: string | undefined) => Promise<void>
+  readonly others: OtherTurns
   /** Locks a chat among all processes. Returns a function that releases the lock and never rejects. */
   readonly lockChat: (chat: ChatRef, request: ChatLockRequest) => Promise<() => Promise<void>>
+}
+
+/** The running turns of other processes. */
+export interface OtherTurns {
+  /** Makes a turn of this process readable in others. Called when it holds the chat lock, before anything is written to it. */
+  publish(chat: ChatRef, turn: Turn): void
+  /** Returns the running turn of a chat, to be read here. */
+  open(chat: ChatRef): Promise<Turn | undefined>
+  /** Returns the id of the message that is being written in a chat. */
+  messageOf(chat: ChatRef): Promise<string | undefined>
+  /** Stops the turn of a chat, or of one message, and waits until it is settled. */
+  stop(chat: ChatRef, messageId: string | undefined): Promise<void>
+  /** Removes what was published of the turns of a deleted chat. */
+  forget(chat: ChatRef): Promise<void>
 }
 
 /** How a turn requests the chat lock. */
@@ -77,6 +88,8 @@ export interface TurnJob {
 
 /** The running turns. A chat has at most one at a time, in all processes. */
 export class TurnRegistry {
+  /** The turns of chats that other processes run. */
+  readonly others: OtherTurns
   readonly #options: TurnRegistryOptions
   readonly #running = new Map<string, Turn>()
   /** Whether a turn could be prepared. */
@@ -89,6 +102,7 @@ export class TurnRegistry {
 
   constructor(options: TurnRegistryOptions) {
     this.#options = options
+    this.others = options.others
     this.#perPrincipal = new Quota(options.maxTurnsPerPrincipal)
     this.#queued = new Quota(options.maxQueued)
   }
@@ -134,7 +148,7 @@ export class TurnRegistry {
     const turn = new Turn(before.messageId, this.#options, { background: true, graceMs, before })
     this.#running.set(keyOf(chat), turn)
     this.#locked.add(turn)
-    this.#options.onLocked(chat, turn)
+    this.others.publish(chat, turn)
     turn.log.continueFrom(before.log, before.asking ?? '')
     this.#options.onChange(chat)
     return turn
@@ -193,7 +207,7 @@ export class TurnRegistry {
    * continues.
    */
   async stop(chat: ChatRef, messageId?: string): Promise<void> {
-    if (!(await this.stopHere(chat, messageId))) await this.#options.stopElsewhere(chat, messageId)
+    if (!(await this.stopHere(chat, messageId))) await this.others.stop(chat, messageId)
   }
 
   /**
@@ -245,7 +259,7 @@ export class TurnRegistry {
     try {
       const reply = await findReply?.(true)
       if (reply !== undefined) throw new RepeatedMessageError(reply)
-      if (job.isReplay !== true) this.#options.onLocked(chat, turn)
+      if (job.isReplay !== true) this.others.publish(chat, turn)
       await job.prepare?.(turn)
       return unlock
     } catch (thrown) {

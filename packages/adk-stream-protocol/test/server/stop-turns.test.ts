@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { TurnsElsewhere } from '../../src/server/chats/turns/turns-elsewhere.ts'
+import { RelayedTurns } from '../../src/server/chats/turns/relayed-turns.ts'
 import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { TurnRegistry } from '../../src/turns/turn-registry.ts'
@@ -10,18 +10,16 @@ import type { Turn } from '../../src/turns/turn.ts'
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
 
 function openRegistry(): TurnRegistry {
+  const limits = { maxLag: 1_000_000, stallTimeoutMs: 60_000, maxReplay: 1_000_000 }
   return new TurnRegistry({
-    maxLag: 1_000_000,
-    stallTimeoutMs: 60_000,
-    maxReplay: 1_000_000,
+    ...limits,
     disconnectGraceMs: 60_000,
     whileRunning: 'refuse',
     maxTurns: 10,
     maxTurnsPerPrincipal: 10,
     maxQueued: 10,
     onChange: () => undefined,
-    onLocked: () => undefined,
-    stopElsewhere: async () => undefined,
+    others: new RelayedTurns({ limits, onWritten: ignore, onError: ignore }),
     lockChat: async () => async () => undefined,
   })
 }
@@ -97,7 +95,7 @@ test('[TU798] [RL880] a stop at a third server also stops the turn of a second o
   const open = (worker: string, stopHere: () => Promise<boolean>) => {
     const ledger = new Ledger({ store: approvals, appName: 'demo', worker })
     const limits = { maxLag: 1, stallTimeoutMs: 1, maxReplay: 1 }
-    const elsewhere = new TurnsElsewhere({ limits, onWritten: ignore, onError: ignore })
+    const elsewhere = new RelayedTurns({ limits, onWritten: ignore, onError: ignore })
     const sessions = { keepStreamed: async () => undefined }
     elsewhere.start(
       { signals },

@@ -13,7 +13,6 @@ import { type TurnRegistry, RepeatedMessageError, keyOf } from '../../turns/turn
 import type { LazyBackend } from './backend.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { toAppChat } from './backend.ts'
-import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
 import { readAfterAnswer, readUntilQuestion } from './turns/asking-turns.ts'
 import type { ApprovalDecisions, Continuation } from './decisions/approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -60,7 +59,6 @@ export interface ChatServiceParts {
   readonly owners: LiveOwners
   readonly outcomes: Pick<CallOutcomes, 'read'>
   readonly storedNews: Pick<StoredNews, 'noteRead'>
-  readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask' | 'messageOf'>
 }
 
 export interface SendOptions {
@@ -312,7 +310,7 @@ export class ChatService {
 
   /** Returns the turn that another process runs for a message. */
   async #readElsewhere(chat: ChatRef, messageId: string): Promise<Turn | undefined> {
-    const turn = await this.#parts.elsewhere.open(chat)
+    const turn = await this.#parts.turns.others.open(chat)
     return turn?.messageId === messageId ? turn : undefined
   }
 
@@ -331,14 +329,14 @@ export class ChatService {
    * from there. Waits for a turn that is being opened.
    */
   async resume(chat: ChatRef, after?: string): Promise<OpenedTurn | undefined> {
-    const { backend, turns, live, elsewhere } = this.#parts
+    const { backend, turns, live } = this.#parts
     const position = after === undefined ? undefined : readTurnPosition(after)
     if (after !== undefined && !position) return undefined
     await live?.whenOpened(chat)
     let turn = turns.running(chat)
     if (!turn || !(await this.#holds(chat))) {
       await backend.get()
-      turn = await elsewhere.open(chat)
+      turn = await turns.others.open(chat)
     }
     if (!turn?.log.replayable) return undefined
     if (!position) return { turn: await this.#omitApproved(turn), from: 'start' }
@@ -351,10 +349,10 @@ export class ChatService {
    * stored already, and the message of the reply is not known.
    */
   async findRunning(chat: ChatRef): Promise<{ readonly messageId?: string } | undefined> {
-    const { turns, live, elsewhere } = this.#parts
+    const { turns, live } = this.#parts
     const { messageId } = turns.running(chat) ?? {}
     if (messageId !== undefined && (await this.#holds(chat))) return { messageId }
-    const other = await elsewhere.messageOf(chat)
+    const other = await turns.others.messageOf(chat)
     if (other !== undefined) return { messageId: other }
     return live?.isOpening(chat) === true ? {} : undefined
   }

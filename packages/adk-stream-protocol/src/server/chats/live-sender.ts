@@ -22,7 +22,7 @@ import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import { checkRewind, findRemoved, rewindChat } from './turns/rewinds.ts'
 import type { TurnService } from './turns/turn-service.ts'
-import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
+import type { RelayedTurns } from './turns/relayed-turns.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface LiveSenderParts {
@@ -31,7 +31,7 @@ export interface LiveSenderParts {
   readonly turnService: TurnService
   readonly turns: TurnRegistry
   /** The running turns of other servers. */
-  readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
+  readonly elsewhere: Pick<RelayedTurns, 'open' | 'ask'>
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions

@@ -14,7 +14,6 @@ import type { LazyBackend } from '../chats/backend.ts'
 import { toAppChat } from '../chats/backend.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { ModelCalls } from '../chats/model-calls.ts'
-import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -23,7 +22,6 @@ import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 export interface TimelineSources {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
-  readonly elsewhere: Pick<TurnsElsewhere, 'messageOf'>
   readonly exposeState: (key: string) => boolean
   readonly modelCalls: ModelCalls | undefined
 }
@@ -187,7 +185,7 @@ const MAX_OPEN = 100
 
 /** Returns a page of the timeline of a chat. A chat that does not exist has no entries. */
 export async function readTimeline(
-  { backend, turns, elsewhere, exposeState, modelCalls }: TimelineSources,
+  { backend, turns, exposeState, modelCalls }: TimelineSources,
   ref: ChatRef,
   request: TimelineRequest,
 ): Promise<Timeline> {
@@ -195,7 +193,7 @@ export async function readTimeline(
   const { sessions, ledger, store, isPageTool } = opened
   const chat = toAppChat(opened, ref)
   const { chatId } = chat
-  const running = turns.running(ref)?.messageId ?? (await elsewhere.messageOf(ref))
+  const running = turns.running(ref)?.messageId ?? (await turns.others.messageOf(ref))
   const session = await sessions.get(chat)
   const audit = await collect(ledger.audit({ chat }))
   const open = await ledger.list({

@@ -41,7 +41,7 @@ interface ChatRoutesOptions {
 
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
-  const { backend, events, feeds, storedNews, chats, runs, limits } = options
+  const { backend, turns, events, feeds, storedNews, chats, runs, limits } = options
   const { exposeState, findFormat } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
@@ -112,7 +112,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     await opened.waitingCalls.onCancelled(opened, chat, cancelled)
     await opened.waitingCalls.onChatDeleted(opened, chat)
     await opened.sessions.delete(chat)
-    await opened.store.relay?.removeChat(chat)
+    await turns.others.forget(chat)
     events.chatChanged(chat)
     return reply(204)
   }
@@ -297,7 +297,7 @@ async function listChats(
   const newest = await newestSessions(backend, principalId)
   const ids = newest.map(({ id }) => id)
   const known = await chats.find({ appName, principalId }, ids)
-  const elsewhere = new Set(await ledger.locks.listLockedByOthers(principalId))
+  const locked = new Set(await ledger.locks.listLockedByOthers(principalId))
   const pending = await countPending(backend, principalId, limits)
   // A session service that can only read whole sessions reads few per request. The next lists read the others.
   let reads = canReadFirstMessage(sessions.service) ? MAX_CHATS : MAX_WHOLE_READS
@@ -306,7 +306,7 @@ async function listChats(
     let entry = known.get(id) ?? {}
     if (entry.createdAt === undefined && reads-- > 0)
       entry = { ...entry, ...(await recordOpening(backend, { appName, principalId, chatId: id })) }
-    const running = isRunning(id) || elsewhere.has(id)
+    const running = isRunning(id) || locked.has(id)
     summaries.push({
       ...describe(id, lastUpdateTime, entry),
       ...agents.describe(entry),

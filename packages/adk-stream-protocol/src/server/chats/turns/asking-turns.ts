@@ -13,7 +13,7 @@ import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import type { TurnService } from './turn-service.ts'
-import type { TurnsElsewhere } from './turns-elsewhere.ts'
+import type { RelayedTurns } from './relayed-turns.ts'
 
 /**
  * The parts that read turns which have ended at a question, while the call that asked runs and waits for the answer, here or in another
@@ -21,9 +21,8 @@ import type { TurnsElsewhere } from './turns-elsewhere.ts'
  */
 export interface AskingParts {
   readonly backend: LazyBackend
-  readonly turns: Pick<TurnRegistry, 'asking' | 'running'>
+  readonly turns: Pick<TurnRegistry, 'asking' | 'running' | 'others'>
   readonly turnService: Pick<TurnService, 'replayAtQuestion'>
-  readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
 }
 
 /** A turn, and the position from which a client reads it. */
@@ -84,7 +83,12 @@ export async function readUntilQuestion(
 
 /** Stops a turn of another process that waits for an answer. Returns whether there was one. */
 export async function stopAskingElsewhere(
-  { backend, elsewhere }: Pick<AskingParts, 'backend' | 'elsewhere'>,
+  {
+    backend,
+    elsewhere,
+  }: Pick<AskingParts, 'backend'> & {
+    readonly elsewhere: Pick<RelayedTurns, 'ask'>
+  },
   chat: ChatRef,
 ): Promise<boolean> {
   const { ledger } = await backend.get()
@@ -141,7 +145,7 @@ async function readElsewhere(
   const until = performance.now() + 2 * backend.ledger.leaseMs
   while (performance.now() < until) {
     if ((await readCallState(backend, answered)) !== 'running') {
-      const turn = await parts.elsewhere.open(chat)
+      const turn = await parts.turns.others.open(chat)
       if (turn || (await findOpenQuestion(parts.backend, chat))) return turn
       if (!(await isLocked(parts, chat))) return turn
     }

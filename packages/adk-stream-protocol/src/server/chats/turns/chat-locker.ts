@@ -24,7 +24,7 @@ export const LOCK_RETRY_MS = 25
 /** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
 export function createChatLocker(
   backend: LazyBackend,
-  elsewhere: { readonly stopIfUnwatched: (chat: ChatRef) => Promise<boolean | undefined> },
+  stopIfUnwatched: (chat: ChatRef) => Promise<boolean | undefined>,
   onError: (error: unknown) => void,
 ): TurnRegistryOptions['lockChat'] {
   return async (chat, request) => {
@@ -32,7 +32,7 @@ export function createChatLocker(
     const key = toAppChat(opened, chat)
     const token = await lockChat(opened.ledger, key, {
       ...request,
-      stopIfUnwatched: () => elsewhere.stopIfUnwatched(chat).catch(() => false),
+      stopIfUnwatched: () => stopIfUnwatched(chat).catch(() => false),
     })
     // The turn has ended. If the lock cannot be released, a sweep releases it (LG800), or it expires with the lease.
     return () => opened.ledger.locks.unlock(key, token).catch(onError)

@@ -20,17 +20,17 @@ import { toChatKey } from '../../../shared/chat-ref.ts'
 import type { Store } from '../../../store/store.ts'
 import type { TurnLogLimits } from '../../../turns/turn-log.ts'
 import type { Turn } from '../../../turns/turn.ts'
-import type { TurnRegistry } from '../../../turns/turn-registry.ts'
+import type { OtherTurns, TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { LOCK_RETRY_MS } from './chat-locker.ts'
 import { toAppChat } from '../backend.ts'
 
-export interface TurnsElsewhereOptions extends Pick<TurnRelayOptions, 'onWritten' | 'onError'> {
+export interface RelayedTurnsOptions extends Pick<TurnRelayOptions, 'onWritten' | 'onError'> {
   readonly limits: TurnLogLimits
 }
 
 /** What happens here when other servers report something, or ask. */
-export interface ElsewhereHandlers extends Pick<
+export interface RelayHandlers extends Pick<
   TurnRelayOptions,
   'isAwaited' | 'onTurnChange' | 'onApprovals'
 > {
@@ -69,8 +69,8 @@ const KEEP_ENDED_MS = 60_000
 const REMOVE_EVERY_MS = 10_000
 
 /** The running turns of other servers. Without a relay, none of them can be read here. */
-export class TurnsElsewhere {
-  readonly #options: TurnsElsewhereOptions
+export class RelayedTurns implements OtherTurns {
+  readonly #options: RelayedTurnsOptions
   readonly #recovering = new Map<string, Promise<void>>()
   #ledger: Ledger | undefined
   #opened: Opened | undefined
@@ -79,7 +79,7 @@ export class TurnsElsewhere {
   readonly #waiting = new Map<string, Set<() => void>>()
   #removedAt = 0
 
-  constructor(options: TurnsElsewhereOptions) {
+  constructor(options: RelayedTurnsOptions) {
     this.#options = options
   }
 
@@ -87,7 +87,7 @@ export class TurnsElsewhere {
   start(
     { relay, signals }: Pick<Store, 'relay' | 'signals'>,
     { ledger, sessions }: Pick<Opened, 'ledger' | 'sessions'>,
-    { isAsked, stopHere, ...handlers }: ElsewhereHandlers,
+    { isAsked, stopHere, ...handlers }: RelayHandlers,
   ): void {
     const { limits, ...rest } = this.#options
     const answer: typeof handlers.answer = async (kind, body) => {
@@ -187,6 +187,10 @@ export class TurnsElsewhere {
     const { turns } = this.#opened
     const key = toAppChat(this.#opened.ledger, chat)
     return (await turns.find(key)) && turns.stop(key, 'stop-if-unwatched')
+  }
+
+  async forget(chat: ChatRef): Promise<void> {
+    if (this.#opened) await this.#opened.relay.removeChat(toAppChat(this.#opened.ledger, chat))
   }
 
   /** Ends the turns of crashed servers and keeps what they have streamed. Removes the rows of ended turns. */
