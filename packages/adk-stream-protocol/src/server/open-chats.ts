@@ -20,7 +20,7 @@ import { answerWhenOpened, openLiveSender } from './chats/live-sender.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { endQuestion } from './chats/recovery/lost-questions.ts'
 import { answerStopAsking, stopAskingElsewhere } from './chats/turns/asking-turns.ts'
-import { CallOutcomes } from './chats/turns/call-outcomes.ts'
+import { OutcomeReader } from './chats/turns/outcome-reader.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { readCallState } from './chats/host/stored-calls.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
@@ -71,7 +71,7 @@ export interface ChatParts {
   readonly live: LiveSender | undefined
   readonly owners: LiveOwners
   /** Clients that wait for calls whose turns have ended. */
-  readonly outcomes: CallOutcomes
+  readonly outcomes: OutcomeReader
   readonly elsewhere: RelayedTurns
   readonly newsPoll: NewsPoll
   readonly storedNews: StoredNews
@@ -356,8 +356,8 @@ function openOutcomes(
   { exposeState, limits, onError }: BridgeSettings,
   { backend, events }: SharedParts,
   { turns, runs, storedNews }: Pick<ChatParts, 'turns' | 'runs' | 'storedNews'>,
-): CallOutcomes {
-  return new CallOutcomes({
+): OutcomeReader {
+  return new OutcomeReader({
     backend,
     turns,
     events,

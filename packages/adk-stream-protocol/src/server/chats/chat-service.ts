@@ -26,7 +26,7 @@ import type { ReadDecision } from './decisions/message-decisions.ts'
 import { readTyped } from './decisions/message-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
-import type { CallOutcomes } from './turns/call-outcomes.ts'
+import type { OutcomeReader } from './turns/outcome-reader.ts'
 import { findRemoved, rewindChat } from './turns/rewinds.ts'
 import { findStoredCall } from './host/stored-calls.ts'
 import { refuseForeignOutput } from './turns/turn-responses.ts'
@@ -57,7 +57,7 @@ export interface ChatServiceParts {
   readonly runs: LiveRuns | undefined
   readonly live: Pick<LiveSender, 'whenOpened' | 'isOpening'> | undefined
   readonly owners: LiveOwners
-  readonly outcomes: Pick<CallOutcomes, 'read'>
+  readonly outcomes: Pick<OutcomeReader, 'read'>
   readonly storedNews: Pick<StoredNews, 'noteRead'>
 }
 

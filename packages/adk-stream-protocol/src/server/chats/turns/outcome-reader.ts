@@ -17,7 +17,7 @@ import { toAppChat } from '../backend.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import { prefillTurn } from './turn-runs.ts'
 
-export interface CallOutcomesOptions extends TranslationOptions {
+export interface OutcomeReaderOptions extends TranslationOptions {
   readonly backend: LazyBackend
   readonly turns: Pick<TurnRegistry, 'createReplay' | 'running'>
   readonly events: Pick<ChatEvents, 'follow'>
@@ -53,13 +53,13 @@ interface Wait extends RunningCalls {
  * Streams the outcomes of calls that still run although their turns have ended, to clients that send their decisions again. Only reads:
  * the process that runs a call stores its outcome, or another one does when the lease of that process has expired.
  */
-export class CallOutcomes {
-  readonly #options: CallOutcomesOptions
+export class OutcomeReader {
+  readonly #options: OutcomeReaderOptions
   readonly #perPrincipal: Quota
   readonly #waits = new Set<Wait>()
   #isDraining = false
 
-  constructor(options: CallOutcomesOptions) {
+  constructor(options: OutcomeReaderOptions) {
     this.#options = options
     this.#perPrincipal = new Quota(options.maxTurnsPerPrincipal)
   }
