@@ -13,10 +13,10 @@ const LIMITS = [
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
   ['{ useAdkChat }', 'react/index.ts', 51, 18],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 60, 22],
-  ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 69, 26],
+  ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 72, 26],
   ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 145, 51],
-  ['*', 'client/index.ts', 88, 30],
-  ['*', 'react/index.ts', 197, 68],
+  ['*', 'client/index.ts', 90, 30],
+  ['*', 'react/index.ts', 203, 70],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 

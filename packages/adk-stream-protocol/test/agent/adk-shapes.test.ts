@@ -319,6 +319,7 @@ const NOT_PRIVATE = new Set([
   'dev/load/load-module.ts',
   'dev/page/dev-child.ts',
   'gemini-live/reconnecting-session.ts',
+  'modules/developer/session-file.ts',
   'protocol/timeline.ts',
   'server/dialects/ag-ui/run-writer.ts',
   'server/sockets/socket-connection.ts',
