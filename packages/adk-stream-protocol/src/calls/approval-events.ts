@@ -1,4 +1,4 @@
-import type { BaseTool, Event, InvocationContext } from '@google/adk'
+import type { Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { Content } from '@google/genai'
 import { z } from 'zod'
@@ -18,7 +18,6 @@ import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import { asBrowserTool } from './browser-tool.ts'
 import type { RunState } from './run-state.ts'
 import type { PreviewResult } from '../approvals/policy-previews.ts'
 
@@ -180,11 +179,6 @@ export async function storeSilence(run: RunState, context: InvocationContext): P
   const event = createFailureEvent(run.messageId, agent?.name ?? '', failure)
   await sessionService?.appendEvent({ session, event })
   run.append(event)
-}
-
-/** Whether the calls of a tool are handed over to the client. The tool does nothing on the server. */
-export function handsOver(tool: BaseTool): boolean {
-  return asBrowserTool(tool) !== undefined
 }
 
 /** Stores that an approved call was handed over to the client. ADK stores nothing for a call without a result. */

@@ -86,7 +86,7 @@ export class ApprovalPlugin extends QuietPlugin {
     }
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
-    this.runner = new CallRunner(ledger, this.errors, options)
+    this.runner = new CallRunner(ledger, this.errors, { ...options, offerOf })
     this.agents = new AgentCalls({
       ...options,
       claim: async (call, run) => this.runner.runForAdk(call, run),
