@@ -100,6 +100,18 @@ export const FEATURES: readonly Feature[] = [
       /Notify(?:Bridge)?Options|openNotify|[nN]otices(?![a-z])|NOTICE_|NoticeStore|modules\/notify/,
   },
   {
+    name: 'grants',
+    own: [
+      'approvals/grant.ts',
+      'approvals/grant-terms.ts',
+      'modules/grants/',
+      'protocol/grants.ts',
+      ...ofTables('grants'),
+    ],
+    identifiers:
+      /Grant(?:Offer|Write|Store|Policy|Terms|Fault|Note|sBridge)|(?:Used|Given)Grant|openGrants|GRANT_|'grant-|\bgrant(?=[,:?}.])|\bgrant }|modules\/grants/,
+  },
+  {
     name: 'sessions for developers',
     own: ['modules/developer/'],
     identifiers: /Developer(?:Bridge)?Options|openDeveloper|modules\/developer|session-file/,

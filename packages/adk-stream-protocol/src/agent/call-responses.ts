@@ -4,7 +4,7 @@ import * as z from 'zod'
 import type { FunctionResponse } from '@google/genai'
 
 import type { Approval, Refusal } from '../approvals/approval.ts'
-import { findReply } from '../approvals/approval.ts'
+import { findEvidence } from '../approvals/approval.ts'
 import { toStorable } from '../approvals/digest.ts'
 import type { PreviewResult } from '../approvals/policy-previews.ts'
 import { assessRisk } from '../approvals/risk.ts'
@@ -104,14 +104,20 @@ export function describeEnding(approval: Approval): Ending | undefined {
     case 'denied': {
       const reason = state.reason === undefined ? {} : { reason: state.reason }
       const by = readDeciders(chat, [state.by])
-      const reply = state.reply && { reply: { ...state.reply } }
       return {
         response: {
           status: 'denied',
           error: texts.denied,
           ...reason,
         },
-        note: { toolCallId, state: 'denied', at: state.at, by, ...reason, ...reply },
+        note: {
+          toolCallId,
+          state: 'denied',
+          at: state.at,
+          by,
+          ...reason,
+          ...readEvidence(approval),
+        },
       }
     }
     case 'expired':
@@ -157,17 +163,22 @@ export function describeEnding(approval: Approval): Ending | undefined {
 export function toApprovedNote(approval: Approval): DecidedNote {
   const { toolCallId, votes, state } = approval
   const hasEnded = state.name === 'succeeded' || state.name === 'failed'
-  const reply = findReply({ state, votes })
   return {
     toolCallId,
     state: 'approved',
     ...(votes.length > 0 && { by: readVoters(approval) }),
-    ...(reply && { reply: { ...reply } }),
+    ...readEvidence(approval),
     ...(hasEnded && { outcome: state.name, at: state.at }),
     ...(hasEnded && state.receipt && { receipt: { ...state.receipt } }),
     ...('editedArgs' in state && state.editedArgs && { editedArgs: { ...state.editedArgs } }),
     ...('payload' in state && state.payload !== undefined && { approvedPayload: state.payload }),
   }
+}
+
+/** Returns how an approval was decided, as notes have it. */
+function readEvidence(approval: Approval): Pick<DecidedNote, 'reply' | 'grant'> {
+  const { reply, grant } = findEvidence(approval)
+  return { ...(reply && { reply: { ...reply } }), ...(grant && { grant: { ...grant } }) }
 }
 
 /** Returns the note on an approved call whose result the conversation does not contain yet. */
@@ -292,7 +303,7 @@ const ArgumentIssues = z.object({
 /** Returns what a client needs to know about an approval request. */
 export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote {
   const { id: approvalId, toolCallId, deadline, terms } = approval
-  const { hint, title, icon, payload, chain, path } = terms
+  const { hint, title, icon, payload, chain, path, offers } = terms
   return {
     approvalId,
     toolCallId,
@@ -307,6 +318,7 @@ export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote 
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
     ...(path && { path: [...path] }),
+    ...(offers && { offers: [...offers] }),
   }
 }
 

@@ -15,20 +15,22 @@ export interface ApprovalStore {
 
   /**
    * Adds an approval with its first audit entry. Adds nothing if the id or the tool call is already known, or if the
-   * quota is used up.
+   * quota is used up. With `decided`, also stores these transitions in the same transaction; then the quota does not count, and nothing
+   * is added if `replaceAll` would refuse them (`refused`).
    */
   insert(
     approval: Approval,
     entry: AuditEntry,
     quota: PendingQuota,
-  ): Promise<'inserted' | 'exists' | 'too-many-pending'>
+    decided?: readonly Transition[],
+  ): Promise<'inserted' | 'exists' | 'too-many-pending' | 'refused'>
   get(id: string): Promise<Approval | undefined>
   /** Returns an approval and the time at which it was read. For stores in which `now` takes as long as a read. */
   getWithTime?(id: string): Promise<ReadApproval>
   findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined>
   /**
    * Stores a transition and its audit entry. Returns false, and stores nothing, if the stored version is not the
-   * preceding one, if the time of `before` has passed, or if the worker in `silent` has renewed its lease.
+   * preceding one, if the time of `before` has passed, if the worker in `silent` has renewed its lease, or if `writes` cannot be stored.
    */
   replace(transition: Transition): Promise<boolean>
   /**

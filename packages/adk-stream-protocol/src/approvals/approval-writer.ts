@@ -96,8 +96,14 @@ export class ApprovalWriter {
     const isStored = await (rest.length > 0
       ? this.#store.replaceAll(transitions)
       : this.#store.replace(first))
-    if (isStored) for (const { next, entry } of transitions) this.publish(next, entry.event)
+    if (isStored) this.publishAll(transitions)
     return isStored
+  }
+
+  /** Notifies the listeners of changes that are stored. */
+  publishAll(transitions: Transitions): Steps {
+    for (const { next, entry } of transitions) this.publish(next, entry.event)
+    return toSteps(transitions)
   }
 
   /** Notifies the listeners of a change that is stored. */

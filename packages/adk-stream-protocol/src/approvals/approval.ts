@@ -2,6 +2,8 @@ import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { QuestionTerms } from '../protocol/question-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
+import { pickEvidence } from '../protocol/decision-evidence.ts'
+import type { GrantTerms } from './grant-terms.ts'
 import type { ReplyTerms } from './reply-terms.ts'
 
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links`, `refusedInChat` and `version` change. */
@@ -43,7 +45,7 @@ export type MovedFields = Pick<Approval, 'votes' | 'links' | 'refusedInChat' | '
  * The terms of an approval, as the policy set them when the call was made, or what a question asks for. The answer to a question is the
  * `payload` of its decision.
  */
-export interface ApprovalTerms extends QuestionTerms, ReplyTerms {
+export interface ApprovalTerms extends QuestionTerms, ReplyTerms, GrantTerms {
   /** Set if only the server answers the question, when it has what the question asks for. A person can only decline it. */
   readonly answeredBy?: 'server'
   readonly hint?: string
@@ -175,12 +177,21 @@ export type ApprovalState =
 /** The name of a state of an approval. */
 export type ApprovalStateName = ApprovalState['name']
 
-/** Returns the message that decided an approval. Returns undefined if it was decided in a form, or not at all. */
-export function findReply({
+/** Returns how an approval was decided, if not in a form: by a message, or by an earlier decision for calls like this one. */
+export function findEvidence({
   state,
   votes,
-}: Pick<Approval, 'state' | 'votes'>): DecisionEvidence['reply'] {
-  return state.name === 'denied' ? state.reply : votes.find(({ reply }) => reply)?.reply
+}: Pick<Approval, 'state' | 'votes'>): DecisionEvidence {
+  return pickEvidence(state.name === 'denied' ? state : (votes.find(hasEvidence) ?? {}))
+}
+
+/** Whether an earlier decision decided an approval when it was requested, so that nobody was asked. */
+export function wasUnasked(approval: Pick<Approval, 'state' | 'votes'>): boolean {
+  return findEvidence(approval).grant !== undefined
+}
+
+function hasEvidence(evidence: DecisionEvidence): boolean {
+  return Object.keys(pickEvidence(evidence)).length > 0
 }
 
 /** Whether an approval was decided or has ended, so that its turn can resume. A running call is neither. */
@@ -222,6 +233,8 @@ export type Refusal =
   | { readonly refused: 'mismatch' }
   /** The approval cannot be decided in this way, or no longer. `message` says why. */
   | { readonly refused: 'invalid-means'; readonly message: string }
+  /** The person chose something that the approval does not offer to them. `message` says why. */
+  | { readonly refused: 'not-offered'; readonly message: string }
   | { readonly refused: 'too-many-pending' }
   /** The deadline has not passed. Only the sweep of the ledger gets this. */
   | { readonly refused: 'not-due' }

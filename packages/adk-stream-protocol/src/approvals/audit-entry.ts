@@ -2,6 +2,7 @@ import type { ApprovalTerms } from './approval.ts'
 import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { Grant } from './grant.ts'
 
 /** An entry of the audit record: one transition of an approval. It is written together with the transition and never changes. */
 export interface AuditEntry {
@@ -32,11 +33,16 @@ interface UsedChannel {
   readonly account: string
 }
 
+/** A grant as it was given. The approval says for which call. */
+type GivenGrant = Pick<Grant, 'id' | 'offer' | 'pinned'>
+
 /** The decision of one person. */
 export interface DecisionEvent extends DecisionEvidence {
   readonly by: string
   /** The link or the channel with which the person was identified. Absent for a person with credentials. */
   readonly via?: UsedLink | UsedChannel
+  /** The grant that the person gave with the decision. */
+  readonly gives?: GivenGrant
   readonly step: number
   readonly reason?: string
 }
@@ -72,6 +78,9 @@ export type AuditEvent =
       /** The principal of the browser that opened it, if it had credentials. */
       readonly browser?: string
     }
+  /** A grant that was given with this approval covers no further call: somebody revoked it, or text from outside entered a conversation. */
+  | { readonly type: 'grant-revoked'; readonly grantId: string; readonly by: string }
+  | { readonly type: 'grant-suspended'; readonly grantId: string; readonly chatId: string }
   /** A decision in the chat was refused, and the approval stays open. Only the first one is recorded. */
   | { readonly type: 'decision-refused'; readonly by: string; readonly code: string }
   /** An approval that needs further approvals. */
@@ -123,7 +132,13 @@ export type AuditEvent =
     }
 
 /** The events that change neither the state of an approval nor its votes. */
-const ASIDE = ['link-created', 'link-opened', 'decision-refused'] as const
+const ASIDE = [
+  'link-created',
+  'link-opened',
+  'grant-revoked',
+  'grant-suspended',
+  'decision-refused',
+] as const
 type AsideEvent = Extract<AuditEvent, { readonly type: (typeof ASIDE)[number] }>
 
 /** Whether an event changes neither the state of an approval nor its votes. */

@@ -21,6 +21,7 @@ import { maySee, type Decider } from './deciders.ts'
 import { digestCall, plainJson, recordable, type Call } from './digest.ts'
 import {
   nextApproval,
+  nextApprovals,
   type ApprovalCommand,
   type Decision,
   type Failure,
@@ -94,8 +95,55 @@ export class Ledger {
     return this.#store.now()
   }
 
+  /** The version of the policy, if the application names it. */
+  get policyVersion(): string | undefined {
+    return this.#policyVersion
+  }
+
   /** Requests an approval for a call. Returns the existing approval if the same call was requested before. */
   async request(request: ApprovalRequest): Promise<Approval | Refusal> {
+    const { approval, event, entry } = await this.#create(request)
+    const { chat, toolCallId, digest } = approval
+    if (request.live === true) this.#isAwaited = true
+    switch (await this.#store.insert(approval, entry, this.#quota)) {
+      case 'inserted':
+        this.#writer.publish(approval, event)
+        return approval
+      case 'too-many-pending':
+      case 'refused':
+        return { refused: 'too-many-pending' }
+      case 'exists': {
+        const known = await this.#store.findByCall(chat, toolCallId)
+        return known?.digest === digest ? known : { refused: 'mismatch' }
+      }
+    }
+  }
+
+  /**
+   * Requests an approval that an earlier decision decides, and claims the call if it is approved, in one commit. Returns undefined, and
+   * stores nothing, if the decision does not apply, or no longer.
+   */
+  async requestDecided(
+    request: ApprovalRequest,
+    decision: Decision,
+  ): Promise<Approval | undefined> {
+    const { approval, event, entry } = await this.#create(request)
+    const { id, requestedAt } = approval
+    const steps = await this.#claiming(id, approval, async (claim) => {
+      const transitions = nextApprovals(approval, [toCommand(decision), claim], requestedAt)
+      if (isRefusal(transitions)) return transitions
+      const last = transitions.at(-1)?.next.state.name
+      if (last !== 'executing' && last !== 'denied') return { refused: 'not-approved' }
+      const added = await this.#store.insert(approval, entry, this.#quota, transitions)
+      if (added !== 'inserted') return { refused: 'not-approved' }
+      this.#writer.publish(approval, event)
+      return this.#writer.publishAll(transitions)
+    })
+    return isRefusal(steps) ? undefined : steps.at(-1)
+  }
+
+  /** Creates an approval as it is requested, with its first audit entry. */
+  async #create(request: ApprovalRequest) {
     const { id = randomUUID(), messageId, toolCallId, toolName, deadlineMs } = request
     const { appName, principalId, chatId } = request.chat
     const chat = { appName, principalId, chatId }
@@ -116,21 +164,9 @@ export class Ledger {
       state: { name: 'requested' },
       version: 0,
     }
-    if (request.live === true) this.#isAwaited = true
     const version = withoutUndefined({ policyVersion: this.#policyVersion })
     const event = { type: 'requested', ...asked, deadline, ...version } as const
-    const entry = { approvalId: id, chat, version: 0, at, event }
-    switch (await this.#store.insert(approval, entry, this.#quota)) {
-      case 'inserted':
-        this.#writer.publish(approval, event)
-        return approval
-      case 'too-many-pending':
-        return { refused: 'too-many-pending' }
-      case 'exists': {
-        const known = await this.#store.findByCall(chat, toolCallId)
-        return known?.digest === digest ? known : { refused: 'mismatch' }
-      }
-    }
+    return { approval, event, entry: { approvalId: id, chat, version: 0, at, event } }
   }
 
   /** Records a person's decision. It is durable when the promise resolves. `known` is the approval as the caller has read it. */

@@ -13,6 +13,8 @@ import {
   maySee,
 } from './deciders.ts'
 import { digestCall } from './digest.ts'
+import type { FeatureWrite } from './feature-write.ts'
+import { pickEvidence } from '../protocol/decision-evidence.ts'
 
 export interface Decision {
   readonly by: Decider
@@ -40,11 +42,13 @@ export type DecisionMeans = (
   now: number,
 ) => UsedMeans | Refusal
 
-interface UsedMeans extends Pick<DecisionEvent, 'reply' | 'via'> {
+interface UsedMeans extends Pick<DecisionEvent, 'reply' | 'via' | 'grant' | 'gives'> {
   /** For whom the decision counts, besides the person who decides. */
   readonly voter?: Omit<Voter, 'principalId'>
   /** What else changes in the approval. */
   readonly change?: Partial<Omit<MovedFields, 'votes' | 'state' | 'version'>>
+  /** What else is stored in the same transaction. */
+  readonly writes?: FeatureWrite
 }
 
 /** A decision in a chat that was refused, with the code of its error. */
@@ -100,6 +104,8 @@ export interface Transition {
   readonly before?: number
   /** Store the transition only if this worker has not renewed its lease for `leaseMs`. */
   readonly silent?: { readonly worker: string; readonly leaseMs: number }
+  /** What a feature stores in the same transaction. Nothing is stored if this cannot be. */
+  readonly writes?: FeatureWrite
 }
 
 /** Returns the transition that a command causes at a time of the store's clock, or the reason why it changes nothing. */
@@ -185,30 +191,31 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   if (step === undefined) return { refused: 'not-allowed' }
   const used = decision.means?.(approval, decision, now) ?? {}
   if (isRefusal(used)) return used
-  const { reply, via, change: rest } = used
+  const { via, gives, change: rest } = used
   const voter = { principalId: by.id, ...used.voter }
   // A denial counts for nobody: whoever may decide can stop the call.
   if (approved && isCounted(approval, voter)) return { refused: 'already-counted' }
-  const words = reply && { reply }
-  const why = { ...(via && { via }), ...words, ...(reason !== undefined && { reason }) }
+  const words = pickEvidence(used)
   const given = reason === undefined ? {} : { reason }
+  const why = { ...(via && { via }), ...words, ...(gives && { gives }), ...given }
   const seen = preview === undefined ? {} : { preview }
-  const before = approval.deadline
+  const conditions = { before: approval.deadline, ...(used.writes && { writes: used.writes }) }
   if (!approved) {
     const state = { name: 'denied', at: now, by: by.id, ...given, ...words } as const
     const event = { type: 'denied', by: by.id, step, ...why } as const
-    return { ...createTransition(approval, { state, ...rest }, { at: now, event }), before }
+    return { ...createTransition(approval, { state, ...rest }, { at: now, event }), ...conditions }
   }
   const vote = { ...voter, step, at: now, ...words }
   const votes: readonly Vote[] = [...approval.votes, vote]
   if (currentStep({ ...approval, votes }) !== undefined) {
     const event = { type: 'voted', by: by.id, step, ...why, ...seen } as const
-    return { ...createTransition(approval, { votes, ...rest }, { at: now, event }), before }
+    return { ...createTransition(approval, { votes, ...rest }, { at: now, event }), ...conditions }
   }
   const edit = changesOf(decision)
   const state = { name: 'approved', at: now, ...given, ...edit } as const
   const event = { type: 'approved', by: by.id, step, ...why, ...edit, ...seen } as const
-  return { ...createTransition(approval, { state, votes, ...rest }, { at: now, event }), before }
+  const change = { state, votes, ...rest }
+  return { ...createTransition(approval, change, { at: now, event }), ...conditions }
 }
 
 function refuseDecision(approval: Approval, decision: Decision, now: number): Refusal | undefined {

@@ -7,6 +7,8 @@ import { withoutUndefined } from '../shared/collections.ts'
 import type { ApprovalStep, ApprovalTerms, ToolClaims } from './approval.ts'
 import { NO_CLAIMS } from './approval.ts'
 import { isCompletable, isDecidedByOne } from './deciders.ts'
+import type { GrantPolicy } from './grant-terms.ts'
+import { findGrantFault, GrantPolicySchema, toGrantTerms } from './grant-terms.ts'
 import type { ReplyPolicy } from './reply-terms.ts'
 import { findReplyFault, ReplyPolicySchema, toReplyTerms } from './reply-terms.ts'
 
@@ -23,7 +25,7 @@ export const MAX_DEADLINE_MS = 10 * 365 * 24 * 3_600_000
 const NOT_A_FUNCTION = 'Invalid input: expected function'
 
 /** The terms of an approval: who must approve, by when, and what they see. */
-export interface PolicyTerms extends ReplyPolicy {
+export interface PolicyTerms extends ReplyPolicy, GrantPolicy {
   /** Whether the call needs approval at all. Default true. */
   readonly required?: boolean | undefined
   /** The text that the approver reads. Default: the hint of the tool. */
@@ -94,6 +96,7 @@ export const PolicyTermsSchema = z.strictObject({
   receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
   showUserText: z.boolean().optional(),
   ...ReplyPolicySchema,
+  ...GrantPolicySchema,
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
 } satisfies Record<keyof PolicyTerms, z.ZodType>)
 
@@ -225,6 +228,7 @@ function toTerms(
     ...(showUserText && { showsUserText: true as const }),
     ...(claims && { claims }),
     ...toReplyTerms({ ...terms, isDecidedByOne: isDecidedByOne({ chain }) }, defaults.payload),
+    ...toGrantTerms({ ...terms, chain, owner: chat.principalId }, defaults.payload),
     chain,
     idempotent,
     deadlineMs,
@@ -295,7 +299,8 @@ export function findTermsFault(
     }
   const chain = chainOf(terms, 'the owner of the chat')
   const reply = findReplyFault({ ...terms, isDecidedByOne: isDecidedByOne({ chain }) })
-  if (reply) return reply
+  const fault = reply ?? findGrantFault({ ...terms, chain })
+  if (fault) return fault
   if (!isCompletable(chain))
     return {
       fault:

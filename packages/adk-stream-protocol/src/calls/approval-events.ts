@@ -53,6 +53,7 @@ export async function storeResponses(
     functionResponse: { id, name, response },
   }))
   const failed = own.flatMap(([id]) => (run.failed.has(id) ? [id] : []))
+  const decided = own.flatMap(([id]) => (pending.includes(id) ? [] : (run.decided.get(id) ?? [])))
   for (const [id] of own) run.results.delete(id)
   const { invocationId, author, branch, actions } = event
   const { requestedToolConfirmations } = actions
@@ -64,11 +65,13 @@ export async function storeResponses(
       pending: [...pending],
       messageId: run.messageId,
       ...(failed.length > 0 && { failed }),
+      ...(decided.length > 0 && { decided }),
     }),
     ...(author !== undefined && { author }),
     ...(branch !== undefined && { branch }),
   })
   await sessionService?.appendEvent({ session, event: kept })
+  for (const { toolCallId } of decided) run.endingsStored.add(toolCallId)
   run.append(kept)
 }
 

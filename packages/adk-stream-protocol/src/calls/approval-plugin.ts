@@ -44,6 +44,7 @@ import { offerOf } from './browser-tool.ts'
 import type { CallHost, TermsOptions } from './call-kind.ts'
 import { CallRunner } from './call-runner.ts'
 import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
+import { decideUnasked } from './decide-unasked.ts'
 import { pauseForFollowUp, readFollowUp, requestFollowUp } from './follow-ups.ts'
 import { nextCall } from './next-call.ts'
 import type { CallOutcome } from './run-call.ts'
@@ -144,16 +145,51 @@ export class ApprovalPlugin extends QuietPlugin {
       if (run?.isOfChat) await storeChecked(call, run)
       return undefined
     }
-    if (effect?.type === 'request') {
-      // ADK ends the run with a confirmation request, and `storeRequests` stores the approval.
-      run?.asking.set(toolCallId ?? '', effect.terms)
-      toolContext.requestConfirmation({ hint: effect.terms.hint ?? `Approve ${tool.name}?` })
-      toolContext.actions.skipSummarization = true
-      return PENDING
-    }
+    if (effect?.type === 'request' && run) return this.#request(call, run, effect.terms)
     const response = effect?.type === 'settle' ? effect.response : APPROVAL_UNAVAILABLE
     if (response === APPROVAL_UNAVAILABLE) this.#reportUnavailable(tool)
     return response
+  }
+
+  /** Requests approval for a call, unless an earlier decision decides it. Returns undefined if it runs. */
+  async #request(
+    call: ToolCall,
+    run: RunState,
+    terms: ResolvedTerms,
+  ): Promise<Record<string, unknown> | undefined> {
+    const { tool, toolContext } = call
+    // The model of the chat does not see the calls of an agent that is used as a tool.
+    const unasked = run.isOfChat ? await this.#decideUnasked(call, run, terms) : undefined
+    if (unasked) return unasked.response
+    // ADK ends the run with a confirmation request, and `storeRequests` stores the approval.
+    run.asking.set(toolContext.functionCallId ?? '', terms)
+    toolContext.requestConfirmation({ hint: terms.hint ?? `Approve ${tool.name}?` })
+    toolContext.actions.skipSummarization = true
+    return PENDING
+  }
+
+  /**
+   * Lets an earlier decision of a person decide a call. `response` is undefined if ADK runs it. Returns undefined if somebody has to be
+   * asked.
+   */
+  async #decideUnasked(
+    call: ToolCall,
+    run: RunState,
+    terms: ResolvedTerms,
+  ): Promise<{ readonly response: Record<string, unknown> | undefined } | undefined> {
+    const { messageId } = run
+    const { session } = call.toolContext.invocationContext
+    const unasked = await decideUnasked(call, { messageId, terms, session }, this.#options)
+    if (!unasked) return undefined
+    const { approval, note } = unasked
+    try {
+      await storeNote(run.rootOf(call.toolContext.invocationContext), { unasked: [note] })
+    } catch (error) {
+      this.#options.ledger.abandon(approval.id)
+      throw error
+    }
+    const [, [effect]] = nextCall({ name: 'requested' }, { type: 'request-stored', approval })
+    return { response: await this.runner.perform(effect, call, run) }
   }
 
   /** Prepares a call of a live model. If it calls an `AgentTool`, its agent runs in place of the tool. */

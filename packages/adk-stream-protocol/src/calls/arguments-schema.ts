@@ -2,6 +2,8 @@ import type { BaseTool } from '@google/adk'
 import type { Schema } from '@google/genai'
 import { z } from 'zod'
 
+import type { ToolClaims } from '../approvals/approval.ts'
+import { digestJson, plainJson } from '../approvals/digest.ts'
 import { isRecord } from '../protocol/guards.ts'
 
 /**
@@ -118,4 +120,14 @@ function mapValues<From, To>(
   map: (value: From) => To,
 ): Record<string, To> {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]))
+}
+
+/** Returns the digest of what a tool says about itself, and of what its MCP server says. A tool that says something else has another one. */
+export function digestDeclaration(tool: BaseTool, claims: ToolClaims | undefined): string {
+  // ADK's name for the declaration of a tool. It omits limits from the schema of an MCP server, which ADK keeps private.
+  // oxlint-disable-next-line no-underscore-dangle
+  const declaration = tool._getDeclaration() ?? null
+  const listed: unknown = Reflect.get(tool, 'mcpTool') ?? null
+  const says = [tool.name, tool.description, declaration, listed, claims ?? null]
+  return digestJson(plainJson('The declaration of the tool', says))
 }

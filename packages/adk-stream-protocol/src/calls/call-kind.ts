@@ -5,6 +5,7 @@ import type { AnswerSchema } from '../approvals/answer-schema.ts'
 import type { Approval, ApprovalTerms } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
+import type { PriorDecisions } from './prior-decisions.ts'
 import type { CallOutcome } from './run-call.ts'
 import type { RunState } from './run-state.ts'
 
@@ -47,6 +48,8 @@ export interface TermsOptions {
   /** Which calls need approval, and on which terms, in addition to what the tools require. */
   readonly policy: ApprovalPolicy
   readonly kinds: CallKinds
+  /** Decisions that people made before for calls like another one. Default: there are none. */
+  readonly prior?: PriorDecisions | undefined
   /** How long people may take if the policy does not say, in ms. */
   readonly deadlineMs: number | undefined
   /** Receives the error of a policy that throws or returns an invalid verdict. */

@@ -152,7 +152,7 @@ export class CallRunner {
       [state, [effect]] = nextCall(state, await this.#claim(effect.approvalId, call))
     if (effect?.type === 'hand-over')
       return this.#handOver(approval, call, { run, note: effect.note })
-    return this.#perform(effect, call, run)
+    return this.perform(effect, call, run)
   }
 
   async #claim(approvalId: string, call: ToolCall): Promise<CallEvent> {
@@ -164,8 +164,8 @@ export class CallRunner {
     return { type: 'claim-refused', approval, handsOver: this.#handsOver(call) }
   }
 
-  /** Returns the response of a call. Returns undefined if ADK is to run it. */
-  async #perform(
+  /** Performs the next effect of a call. Returns its response, or undefined if ADK is to run it. */
+  async perform(
     effect: CallEffect | undefined,
     call: ToolCall,
     run: RunState,

@@ -13,7 +13,7 @@ import { readAnnotations } from '../approvals/approval.ts'
 import { isCompletable } from '../approvals/deciders.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
-import { fitsSchema } from './arguments-schema.ts'
+import { digestDeclaration, fitsSchema } from './arguments-schema.ts'
 import type { CallCheck, TermsOptions } from './call-kind.ts'
 import { isRecord } from '../protocol/guards.ts'
 
@@ -99,9 +99,10 @@ async function resolve(
   }: TermsOptions & Partial<ToolQuestion> & { readonly required: () => boolean | Promise<boolean> },
 ): Promise<ResolvedTerms | undefined> {
   const chat = chatOf(toolContext.invocationContext.session)
-  const terms = await resolvePolicy(
+  const claims = readToolClaims(tool)
+  const resolved = await resolvePolicy(
     policy,
-    { chat, toolName: tool.name, args: toolArgs, claims: readToolClaims(tool) },
+    { chat, toolName: tool.name, args: toolArgs, claims },
     {
       ...defaults,
       ...(deadlineMs !== undefined && { deadlineMs }),
@@ -109,6 +110,9 @@ async function resolve(
       ...(payload !== undefined && { payload }),
     },
   )
+  const terms = resolved?.offers
+    ? { ...resolved, declaration: digestDeclaration(tool, claims) }
+    : resolved
   // The terms stay: other ones would let fewer people approve than the policy wants.
   if (terms && !isAnsweredByOne && !isCompletable(terms.chain))
     defaults.onError(new NeverApprovedError(tool.name))

@@ -159,7 +159,7 @@ export function nextCall(state: CallState, event: CallEvent): Next {
     case 'checked':
       return receiveCheck(state, event.check, event.canWait)
     case 'request-stored':
-      return [state, [{ type: 'show', approval: event.approval }]]
+      return takeRequest(state, event.approval)
     case 'request-refused':
       return settle(state, describeRefusedRequest(event.refusal))
     case 'request-shown':
@@ -228,6 +228,14 @@ function receiveCheck(state: CallState, check: CallCheck, canWait: boolean): Nex
 
 function request(state: CallState, terms: ResolvedTerms): Next {
   return [to(state, { name: 'requested' }), [{ type: 'request', terms }]]
+}
+
+/** Shows a request, or continues a call that an earlier decision decided when it was requested. */
+function takeRequest(state: CallState, approval: Approval): Next {
+  if (approval.state.name === 'requested') return [state, [{ type: 'show', approval }]]
+  return approval.state.name === 'executing'
+    ? run(state, approval)
+    : settleUnrun(state, approval, { handsOver: false })
 }
 
 /** Waits for a decision. The approval may have changed before the call was in this state. */

@@ -14,6 +14,7 @@ import { toClaim } from '../calls/approved-call.ts'
 import { asBrowserTool, BROWSER_TIMED_OUT, toBrowserResponse } from '../calls/browser-tool.ts'
 import { withUserText } from '../calls/call-terms.ts'
 import { findFollowUp } from '../calls/follow-ups.ts'
+import { decideUnasked } from '../calls/decide-unasked.ts'
 import { cancelIfOutdated } from '../calls/outdated-calls.ts'
 import type { CallEffect } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
@@ -142,13 +143,22 @@ async function requestApproval(
   { deadlineMs, ...terms }: ResolvedTerms,
 ): Promise<void> {
   const messageId = live.messages.messageIdOf(call.id)
-  const { events } = contextOf(call).session
+  const context = contextOf(call)
+  const { session } = context
+  const resolved = { ...terms, deadlineMs }
+  const options = { ...live.terms, ledger: live.ledger }
+  const unasked = await decideUnasked(call, { messageId, terms: resolved, session }, options)
+  if (unasked) {
+    const { approval, note } = unasked
+    await writeEvent(live, call.id, createCallNote(context, { unasked: [note], messageId }))
+    return live.calls.advance(call, { type: 'request-stored', approval })
+  }
   const requested = await live.ledger.request({
     // The same form as the ids of ADK's confirmations.
     id: `adk-${randomUUID()}`,
     ...toClaim(call),
     messageId,
-    terms: withUserText(terms, events, messageId),
+    terms: withUserText(terms, session.events, messageId),
     deadlineMs,
     live: true,
   })

@@ -1,6 +1,7 @@
 import type { BaseArtifactService } from '@google/adk'
 
 import type { CallKind } from '../calls/call-kind.ts'
+import type { PriorDecisions } from '../calls/prior-decisions.ts'
 import type { RootAgent } from '../server/chats/chat-agents.ts'
 import type { Backend, LazyBackend, WaitingCalls } from '../server/chats/backend.ts'
 import type { ApprovalDecisions } from '../server/chats/decisions/approval-decisions.ts'
@@ -26,6 +27,8 @@ export interface CoreSettings {
 export interface Module {
   /** Opens its part of the store, and returns its kinds of calls. Called before the first request, and again if the store failed. */
   readonly openKinds?: (store: Store) => readonly CallKind[] | Promise<readonly CallKind[]>
+  /** Opens its part of the store, and returns the decisions of people for calls that follow. Called when `openKinds` is. */
+  readonly openPrior?: (store: Store) => PriorDecisions | undefined
   /** Returns a function that finds decisions in the words of people. */
   readonly readDecisions?: (core: DecisionCore) => ReadDecision
   /** Starts its work in the background. Called when the store is open and all kinds are known. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { UncheckedArray, UncheckedObject, describeIssue, parseJson } from './client-input.ts'
 import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
-import { Digest, Edits, Payloads, Previews } from './read-responses.ts'
+import { Digest, Edits, Offers, Payloads, Previews } from './read-responses.ts'
 import { ChatId, OpenApprovals } from './stream-request.ts'
 import { MAX_POSITION_LENGTH } from './turn-position.ts'
 
@@ -34,6 +34,7 @@ const FRAMES = [
         edits: Edits.optional(),
         payloads: Payloads.optional(),
         previews: Previews.optional(),
+        offers: Offers.optional(),
         dialect: z.string().max(64).optional(),
         hold: z.boolean().optional(),
         openApprovals: OpenApprovals.optional(),
@@ -67,6 +68,7 @@ const FRAMES = [
     args: UncheckedObject.optional(),
     payload: z.unknown().optional(),
     preview: Digest.optional(),
+    offer: Digest.optional(),
     decidedAs: PrincipalTag.optional(),
   }),
   z

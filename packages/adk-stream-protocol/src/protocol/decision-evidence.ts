@@ -1,3 +1,5 @@
+import type { UsedGrant } from './grants.ts'
+import { isUsedGrant } from './grants.ts'
 import { isObjectOf, isOneOf, isString, optional } from './guards.ts'
 
 /** The words of a person that decided an approval, and how they said it. */
@@ -10,6 +12,13 @@ export interface DecidingWords {
 export interface DecisionEvidence {
   /** The message that decided, if the person typed or said it instead of using the form. */
   readonly reply?: DecidingWords
+  /** The grant that decided: a decision that the person made before, for calls like this one. */
+  readonly grant?: UsedGrant
+}
+
+/** Returns the evidence of a decision, without other fields. */
+export function pickEvidence({ reply, grant }: DecisionEvidence): DecisionEvidence {
+  return { ...(reply && { reply }), ...(grant && { grant }) }
 }
 
 /** A guard for each field. */
@@ -17,4 +26,5 @@ export const EVIDENCE_GUARDS = {
   reply: optional(
     isObjectOf<DecidingWords>({ words: isString, channel: isOneOf('typed', 'spoken') }),
   ),
+  grant: optional(isUsedGrant),
 }

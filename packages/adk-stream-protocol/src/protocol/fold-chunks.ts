@@ -180,9 +180,9 @@ function findDecision(
 ): ToolApproval | undefined {
   for (const part of parts) {
     if (!isApprovalPart(part) || part.data.toolCallId !== toolCallId) continue
-    const { approvalId: id, state, reason } = part.data
-    // The answer to a question is the output of its call.
-    if (state === 'requested' || part.data.kind) return undefined
+    const { approvalId: id, state, reason, kind, grant } = part.data
+    // The answer to a question is the output of its call. Nobody was asked about a call that a grant decided.
+    if (state === 'requested' || kind || grant) return undefined
     const approved = state === 'approved' || state === 'unknown'
     return { id, approved, ...(reason !== undefined && { reason }) }
   }

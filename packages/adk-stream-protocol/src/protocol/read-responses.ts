@@ -16,6 +16,8 @@ export interface DecisionResponse {
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
   readonly preview?: string
+  /** The id of the offer of the approval that the person chose. */
+  readonly offer?: string
 }
 
 /** The result of a tool that ran in the client. */
@@ -35,6 +37,8 @@ export interface ToolResult {
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
   readonly preview?: string | undefined
+  /** The id of the offer of the approval that the person chose. */
+  readonly offer?: string | undefined
 }
 
 /** The responses to a turn that waits. Only responses to calls that are waiting take effect. Others are history. */
@@ -69,11 +73,18 @@ export const Previews = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
 })
 export type Previews = z.infer<typeof Previews>
 
+/** Ids of the offers that the person chose, by approval id. */
+export const Offers = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
+  message: 'Invalid input: expected an object of offer ids by approval id',
+})
+export type Offers = z.infer<typeof Offers>
+
 /** Additions to decisions that are separate from the messages. */
 export interface Supplements {
   readonly edits?: Edits | undefined
   readonly payloads?: Payloads | undefined
   readonly previews?: Previews | undefined
+  readonly offers?: Offers | undefined
 }
 
 interface ReadResponsesOptions extends Supplements {
@@ -243,16 +254,18 @@ function toResult(part: RawPart): ToolResult {
 function supplement<Response extends object>(
   response: Response,
   id: string,
-  { edits = {}, payloads = {}, previews = {} }: Supplements,
-): Response & Pick<DecisionResponse, 'editedArgs' | 'payload' | 'preview'> {
+  { edits = {}, payloads = {}, previews = {}, offers = {} }: Supplements,
+): Response & Pick<DecisionResponse, 'editedArgs' | 'payload' | 'preview' | 'offer'> {
   const editedArgs = getEditedArgs(edits, id)
   const preview = Digest.safeParse(Object.hasOwn(previews, id) ? previews[id] : undefined).data
+  const offer = Digest.safeParse(Object.hasOwn(offers, id) ? offers[id] : undefined).data
   const payload = Object.hasOwn(payloads, id) ? payloads[id] : undefined
   return {
     ...response,
     ...(editedArgs && { editedArgs }),
     ...(payload !== undefined && { payload }),
     ...(preview !== undefined && { preview }),
+    ...(offer !== undefined && { offer }),
   }
 }
 

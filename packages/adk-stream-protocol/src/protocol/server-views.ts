@@ -14,6 +14,8 @@ import {
 
 import type { DecisionEvidence } from './decision-evidence.ts'
 import { EVIDENCE_GUARDS } from './decision-evidence.ts'
+import type { GrantOffer } from './grants.ts'
+import { isGrantOffer } from './grants.ts'
 import type { ErrorBody } from './error-codes.ts'
 import { isServerError } from './error-codes.ts'
 import type { Preview, ShownPreview } from './preview.ts'
@@ -83,6 +85,8 @@ export interface PendingApproval extends QuestionTerms, DecisionEvidence {
   readonly argsSchema?: Record<string, unknown> | undefined
   /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
   readonly path?: readonly string[] | undefined
+  /** The grants that the person can choose with the decision. */
+  readonly offers?: readonly GrantOffer[] | undefined
   readonly requestedAt: number
   readonly deadline: number
   readonly approvals: { readonly given: number; readonly needed: number }
@@ -142,6 +146,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   preview: optional(isShownPreview),
   argsSchema: optional(isRecord),
   path: optional(isArrayOf(isString)),
+  offers: optional(isArrayOf(isGrantOffer)),
   requestedAt: isNumber,
   deadline: isNumber,
   approvals: isObjectOf({ given: isNumber, needed: isNumber }),

@@ -7,6 +7,7 @@ import {
   checkCount,
   Edits,
   Payloads,
+  Offers,
   Previews,
   readResponses,
   readEarlierDecisions,
@@ -108,6 +109,7 @@ const Body = z.looseObject({
   edits: Edits.optional(),
   payloads: Payloads.optional(),
   previews: Previews.optional(),
+  offers: Offers.optional(),
   dialect: z.string().max(64).optional(),
   hold: z.boolean().optional(),
   positions: z.boolean().optional(),
@@ -132,6 +134,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     edits,
     payloads,
     previews,
+    offers,
     dialect,
     hold,
     positions,
@@ -142,9 +145,9 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   const { maxMessages, maxResponses } = limits
   if (messages.length > maxMessages)
     throw badRequest(`The body contains more than ${maxMessages} messages.`)
-  for (const given of [edits, payloads, previews])
+  for (const given of [edits, payloads, previews, offers])
     checkCount(Object.keys(given ?? {}).length, maxResponses)
-  const options = { maxResponses, edits, payloads, previews }
+  const options = { maxResponses, edits, payloads, previews, offers }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const named = findRespondedMessage(messages, messageId)
   const responses = readResponses(named?.message ?? last, options)

@@ -90,7 +90,7 @@ function readConsent(result: unknown): Decided | undefined {
 
 function toDecision(
   { approved, reason, payload: own }: Decided,
-  { editedArgs, payload = own, preview }: ToolResult,
+  { editedArgs, payload = own, preview, offer }: ToolResult,
   { approvalId }: NamedApproval,
 ): DecisionResponse {
   return {
@@ -100,6 +100,7 @@ function toDecision(
     ...(editedArgs && { editedArgs }),
     ...(payload !== undefined && { payload }),
     ...(preview !== undefined && { preview }),
+    ...(offer !== undefined && { offer }),
   }
 }
 

@@ -4,6 +4,8 @@ import {
   openAuditHead,
 } from '../modules/audit-head/audit-head-module.ts'
 import { openBrowser } from '../modules/browser/browser-module.ts'
+import type { GrantsBridgeOptions } from '../modules/grants/grants-module.ts'
+import { GrantsBridgeOptionsSchema, openGrants } from '../modules/grants/grants-module.ts'
 import type { DeveloperBridgeOptions } from '../modules/developer/developer-module.ts'
 import {
   DeveloperBridgeOptionsSchema,
@@ -22,6 +24,7 @@ import { SignInBridgeOptionsSchema } from '../modules/sign-in/sign-in-options.ts
 import type { NotifyBridgeOptions } from '../modules/notify/notify-module.ts'
 import { NotifyBridgeOptionsSchema, openNotify } from '../modules/notify/notify-module.ts'
 import type { CallKind } from '../calls/call-kind.ts'
+import type { PriorDecisions } from '../calls/prior-decisions.ts'
 import type { Store } from '../store/store.ts'
 import type { ReadDecision } from './chats/decisions/message-decisions.ts'
 import type { Backend, WaitingCalls } from './chats/backend.ts'
@@ -34,6 +37,7 @@ export interface ModuleOptions
     McpBridgeOptions,
     LinksBridgeOptions,
     NotifyBridgeOptions,
+    GrantsBridgeOptions,
     DeveloperBridgeOptions,
     AuditHeadBridgeOptions {}
 
@@ -43,6 +47,7 @@ export const ModuleOptionsSchema = {
   ...McpBridgeOptionsSchema,
   ...LinksBridgeOptionsSchema,
   ...NotifyBridgeOptionsSchema,
+  ...GrantsBridgeOptionsSchema,
   ...DeveloperBridgeOptionsSchema,
   ...AuditHeadBridgeOptionsSchema,
 }
@@ -56,6 +61,7 @@ const MODULES = [
   openBrowser,
   openRemote,
   openNotify,
+  openGrants,
   openDeveloper,
   openAuditHead,
 ] as const
@@ -64,6 +70,7 @@ const MODULES = [
 export interface BridgeModules {
   readonly start: (backend: Backend) => void
   readonly openKinds: (store: Store) => Promise<CallKind[]>
+  readonly openPrior: (store: Store) => PriorDecisions | undefined
   readonly readDecisions: (core: DecisionCore) => ReadDecision
   readonly waitingCalls: WaitingCalls
   readonly busy: boolean
@@ -81,6 +88,7 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
       for (const { openKinds } of modules) kinds.push(...((await openKinds?.(store)) ?? []))
       return kinds
     },
+    openPrior: (store) => modules.find(({ openPrior }) => openPrior)?.openPrior?.(store),
     readDecisions: (core) => {
       const all = modules.flatMap(({ readDecisions }) => readDecisions?.(core) ?? [])
       return (said) => {

@@ -169,6 +169,7 @@ function openShared(
   const backend = new Lazy(async () => {
     const opened = await openBackend(settings, await openStore(), {
       openKinds: modules.openKinds,
+      openPrior: modules.openPrior,
       waitingCalls: modules.waitingCalls,
       modelCalls,
       onWritten: (chat) => changes.written.call(chat),

@@ -20,7 +20,7 @@ import { AgentHost } from './chats/host/agent-host.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
 import type { BridgeSettings } from './options.ts'
 
-interface BackendParts extends Pick<BridgeModules, 'openKinds' | 'waitingCalls'> {
+interface BackendParts extends Pick<BridgeModules, 'openKinds' | 'openPrior' | 'waitingCalls'> {
   readonly modelCalls: ModelCalls | undefined
   /** Called when an event of a chat was stored or removed. */
   readonly onWritten: (chat: ChatRef) => void
@@ -30,7 +30,7 @@ interface BackendParts extends Pick<BridgeModules, 'openKinds' | 'waitingCalls'>
 export async function openBackend(
   settings: BridgeSettings,
   store: Store,
-  { openKinds, waitingCalls, modelCalls, onWritten }: BackendParts,
+  { openKinds, openPrior, waitingCalls, modelCalls, onWritten }: BackendParts,
 ): Promise<Backend> {
   const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
   const { chats } = store
@@ -45,6 +45,7 @@ export async function openBackend(
     onError,
   })
   const kinds = new CallKinds([INPUT_KIND, ...(await openKinds(store))])
+  const prior = openPrior(store)
   const agents: ChatAgents = new ChatAgents({
     names: [...roots.keys()],
     chooseAgent,
@@ -53,7 +54,7 @@ export async function openBackend(
     onError,
   })
   const sessions = openSessions(settings, { store, ledger, agents, onWritten })
-  const host = openHost(settings, { ledger, kinds, agents, sessions, modelCalls })
+  const host = openHost(settings, { ledger, kinds, prior, agents, sessions, modelCalls })
   const browserTools = listBrowserTools(roots.values())
   return {
     agents,
@@ -61,6 +62,7 @@ export async function openBackend(
     sessions,
     ledger,
     kinds,
+    prior,
     waitingCalls,
     chats,
     isPageTool: (toolName) => browserTools.has(toolName),
@@ -94,18 +96,19 @@ function openSessions(
 
 function openHost(
   settings: BridgeSettings,
-  parts: Pick<Backend, 'ledger' | 'kinds' | 'agents' | 'sessions'> & {
+  parts: Pick<Backend, 'ledger' | 'kinds' | 'prior' | 'agents' | 'sessions'> & {
     readonly modelCalls: ModelCalls | undefined
   },
 ): AgentHost {
   const { appName, services, runConfig, onError } = settings
-  const { ledger, kinds, agents, sessions, modelCalls } = parts
+  const { ledger, kinds, prior, agents, sessions, modelCalls } = parts
   const gateOptions = {
     ledger,
     policy: settings.approvals,
     deadlineMs: settings.approvalDeadlineMs,
     exposeErrors: settings.exposeToolErrors,
     kinds,
+    prior,
     onError,
   }
   const hosted = Array.from(settings.agents, ([name, agent]) => {

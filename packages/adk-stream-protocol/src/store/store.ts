@@ -2,6 +2,7 @@ import type { BaseSessionService, CompositeSessionKey, Event, Session } from '@g
 
 import type { CredentialStore } from './tables/credentials.ts'
 import type { LiveSessionStore } from './tables/live-sessions.ts'
+import type { GrantStore } from './tables/grants.ts'
 import type { NoticeStore } from './tables/notices.ts'
 import type { BrowserCallStore } from './tables/browser-calls.ts'
 import type { Owner } from './keys.ts'
@@ -29,6 +30,8 @@ export interface Store extends AsyncDisposable {
   readonly credentials?: CredentialStore
   /** What people are told about approvals. Without it, the bridge rejects the option `notify`. */
   readonly notices?: NoticeStore
+  /** Decisions of people for calls that follow. Without it, policies cannot offer any. Its approval store also stores the `writes` of transitions. */
+  readonly grants?: GrantStore
   /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */
   readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */

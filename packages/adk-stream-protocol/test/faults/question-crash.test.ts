@@ -9,6 +9,7 @@ import {
   nodeQuestionScenarios,
   questionScenarios,
 } from './support/crash-scenarios/question-scenarios.ts'
+import { grantScenarios } from './support/crash-scenarios/grant-scenarios.ts'
 import { remoteAnswerScenarios } from './support/crash-scenarios/remote-answer-scenarios.ts'
 import { remoteScenarios, serveRemote } from './support/crash-scenarios/remote-scenarios.ts'
 import { signInScenarios } from './support/crash-scenarios/sign-in-scenarios.ts'
@@ -27,6 +28,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   let signIns: CrashScenarios
   let remoteQuestions: CrashScenarios
   let remoteAnswers: CrashScenarios
+  let grants: CrashScenarios
   // The chats of all tests wait for the same crash.
   beforeAll(async () => {
     remote = await serveRemote()
@@ -35,7 +37,9 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
     signIns = signInScenarios(pair.folder)
     remoteQuestions = remoteScenarios(remote)
     remoteAnswers = remoteAnswerScenarios(remote)
-    next = await crash(pair, [questions, signIns, remoteQuestions, remoteAnswers])
+    grants = grantScenarios(pair.folder)
+    const all = [questions, signIns, remoteQuestions, remoteAnswers, grants]
+    next = await crash(pair, all)
   })
   afterAll(async () => {
     await pair[Symbol.asyncDispose]()
@@ -53,6 +57,9 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
 
   test('[AP694] a server killed with the answer for a remote agent, or a denial, sends it once, and another one shows the reply or the next question', () =>
     remoteAnswers.expectContinued(next))
+
+  test('[GR1633] a server killed while it runs a covered call leaves its use spent, and the call does not run again', () =>
+    grants.expectContinued(next))
 })
 
 test.each(oneOf(databases, 'SQLite'))(

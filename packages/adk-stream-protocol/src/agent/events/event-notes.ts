@@ -3,6 +3,8 @@ import { z } from 'zod'
 
 import { isRecord } from '../../protocol/guards.ts'
 import type { AudioCount } from '../../protocol/message.ts'
+import type { GrantOffer } from '../../protocol/grants.ts'
+import { isGrantOffer } from '../../protocol/grants.ts'
 import { STEP_KINDS } from '../../protocol/message.ts'
 import { isSignInTerms, QUESTION_KINDS } from '../../protocol/question-terms.ts'
 import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
@@ -32,8 +34,13 @@ const AskedNote = z.object({
   preview: Shown.exactOptional(),
   /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
   path: z.array(z.string()).exactOptional(),
+  /** The grants that the person can choose with the decision. */
+  offers: z.array(z.custom<GrantOffer>(isGrantOffer)).exactOptional(),
 })
 export type AskedNote = z.infer<typeof AskedNote>
+
+/** A decision of a person for calls that followed it. */
+const GrantNote = z.object({ id: z.string(), at: z.number() })
 
 /** The outcome of an approval. */
 const DecidedNote = z.object({
@@ -48,10 +55,16 @@ const DecidedNote = z.object({
   reason: z.string().exactOptional(),
   /** The message of the person that decided, and how they said it. */
   reply: z.object({ words: z.string(), channel: z.enum(['typed', 'spoken']) }).exactOptional(),
+  /** The grant that decided. */
+  grant: GrantNote.exactOptional(),
   editedArgs: z.record(z.string(), z.unknown()).exactOptional(),
   approvedPayload: z.unknown().exactOptional(),
 })
 export type DecidedNote = z.infer<typeof DecidedNote>
+
+/** An approval that was decided when its call was made. */
+const UnaskedNote = z.object({ asked: AskedNote, decided: DecidedNote })
+export type UnaskedNote = z.infer<typeof UnaskedNote>
 
 /** A request for an approval or an answer, with the call that it is about. */
 const CallQuestion = AskedNote.extend({
@@ -175,6 +188,8 @@ export const EventNotes = z.object({
   userMessageId: z.string().exactOptional(),
   asked: z.array(AskedNote).exactOptional(),
   decided: z.array(DecidedNote).exactOptional(),
+  /** Approvals that an earlier decision decided when the call was made, so that nobody was asked. The event has no content. */
+  unasked: z.array(UnaskedNote).exactOptional(),
   /** Approved calls that were handed over to the client, which runs them. */
   handedOver: z.array(z.string()).exactOptional(),
   /** Calls of browser tools that the client may run: they need no approval, or are approved. */

@@ -1,7 +1,13 @@
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { createOffer } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
-import type { DecidedNote, CallQuestion, PausedNote, StepNote } from '../events/event-notes.ts'
+import type {
+  AskedNote,
+  DecidedNote,
+  CallQuestion,
+  PausedNote,
+  StepNote,
+} from '../events/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
 import {
   beginTranslation,
@@ -167,6 +173,16 @@ export class ChunkWriter {
     const { stepCount } = this.#state
     this.#updateCall(toolCallId, { toolName, input: args, stepCount, state: 'running', madeBy })
     this.requestApproval({ ...asked, state: 'requested' }, state)
+  }
+
+  /** Writes an approval that was decided when its call was made. The call runs, or has ended. */
+  noteUnasked(asked: AskedNote, { toolCallId, ...decided }: DecidedNote): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    const approval = { ...asked, ...decided }
+    this.closeText()
+    this.chunks.push({ type: 'data-approval', id: approval.approvalId, data: approval })
+    this.#updateCall(toolCallId, { ...call, approval })
   }
 
   /** Writes the outcome of an approval. */

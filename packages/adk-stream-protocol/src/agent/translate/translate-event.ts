@@ -43,6 +43,7 @@ export function translateEvent(
   const notes = readNotes(event)
   for (const { madeBy, ...question } of notes.askedDuringCalls ?? [])
     writer.askDuringCall(question, madeBy)
+  for (const { asked, decided } of notes.unasked ?? []) writer.noteUnasked(asked, decided)
   const inner = findInner(event)
   if (inner) translateInner(writer, inner)
   translateParts(writer, event)

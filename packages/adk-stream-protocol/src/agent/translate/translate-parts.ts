@@ -197,15 +197,15 @@ export function translateInner(writer: ChunkWriter, event: Event): void {
 
 /**
  * Returns the result of a call that did not run or whose outcome is unknown, or the answer to a question. Returns undefined if the result
- * is in the response. A question that was declined ends with an error, because clients expect `output-denied` only after an approval
- * request.
+ * is in the response. A question that was declined, and a call that nobody was asked about, end with an error, because clients expect
+ * `output-denied` only after an approval request.
  */
 function readEnding(
-  { state, approvedPayload }: DecidedNote,
+  { state, approvedPayload, grant }: DecidedNote,
   { error }: Record<string, unknown>,
   isAnswer: boolean,
 ): ToolResult | undefined {
-  if (state === 'denied' && !isAnswer) return { denied: true }
+  if (state === 'denied' && !isAnswer && !grant) return { denied: true }
   if (state !== 'approved') return { errorText: String(error) }
   // For the model, a value that is not an object is wrapped. The person sees what they have entered.
   return isAnswer && approvedPayload !== undefined ? { output: approvedPayload } : undefined

@@ -27,6 +27,8 @@ import {
   isSignInList,
 } from '../../protocol/sign-in-terms.ts'
 import { type ModelCall, type Timeline, isModelCall, isTimeline } from '../../protocol/timeline.ts'
+import type { ShownGrant } from '../../protocol/grants.ts'
+import { isGrantList, isRevokedGrant } from '../../protocol/grants.ts'
 import type { AdkError } from '../adk-error.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import { type Backoff, withDefaults } from '../../shared/backoff.ts'
@@ -265,8 +267,8 @@ export class AdkApi implements Identified {
   }
 
   async #decide(approvalId: string, decision: DecisionGiven, decidedAs?: string): Promise<string> {
-    const { approved, reason, args, payload, preview } = decision
-    const body = { approved, reason, args, payload, preview }
+    const { approved, reason, args, payload, preview, offer } = decision
+    const body = { approved, reason, args, payload, preview, offer }
     const request = { method: 'POST' as const, body, decidedAs }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
@@ -326,6 +328,17 @@ export class AdkApi implements Identified {
     const path = approvalPath(approvalId, 'vote')
     const { approval } = await this.#http.read(path, isApprovalNow, { method: 'DELETE' })
     return approval.state
+  }
+
+  /** Lists the grants in this user's chats that can still cover a call, or are suspended. */
+  async listGrants(): Promise<readonly ShownGrant[]> {
+    return (await this.#http.read('/grants', isGrantList)).grants
+  }
+
+  /** Revokes a grant. Further calls are asked for. */
+  async revokeGrant(grantId: string): Promise<void> {
+    const path = `/grants/${encodeURIComponent(grantId)}`
+    await this.#http.read(path, isRevokedGrant, { method: 'DELETE' })
   }
 
   /** Creates a link with which another person can decide an approval once. Rejects with `not-allowed` if this user may not. */

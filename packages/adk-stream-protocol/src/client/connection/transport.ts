@@ -66,6 +66,8 @@ export interface DecisionGiven {
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
   readonly preview?: string | undefined
+  /** The id of the grant that the person chose, of those that the approval offers. */
+  readonly offer?: string | undefined
 }
 
 /** A decision to send. */

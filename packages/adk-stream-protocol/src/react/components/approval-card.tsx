@@ -293,7 +293,7 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
         <p className="adk-votes">{labels.approval.votes(votes, approvers)}</p>
       )}
       <ApprovalForm
-        {...{ approval, preview, draft, edit, description }}
+        {...{ approval, args, preview, draft, edit, description }}
         onDraft={props.onDraft}
         onDecide={props.onDecide}
         // Hidden, not removed: the form keeps its input in case the server refuses the decision.

@@ -1,6 +1,7 @@
 import {
   type KeyboardEvent as ReactKeyboardEvent,
   type MouseEvent as ReactMouseEvent,
+  type ReactNode,
   type RefObject,
   useEffect,
   useId,
@@ -22,6 +23,7 @@ import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './call-details.tsx'
 import { isComposing } from './composer.tsx'
 import { returnFocus } from './focus.ts'
+import { GrantOffers } from './grant-offers.tsx'
 import {
   FormActions,
   HoldButton,
@@ -36,6 +38,8 @@ export interface Draft {
   readonly reason: string
   /** Whether the form that edits the arguments is open. */
   readonly isEditing: boolean
+  /** The id of the grant that the person has chosen. */
+  readonly offer?: string | undefined
 }
 
 export const EMPTY_DRAFT: Draft = { reason: '', isEditing: false }
@@ -44,7 +48,10 @@ interface ApprovalFormProps {
   readonly approval: {
     readonly severity?: Approval['severity'] | undefined
     readonly hasPreview?: boolean | undefined
+    readonly offers?: Approval['offers'] | undefined
   }
+  /** The arguments of the call, for the words of the grants. Without them, no grant can be chosen. */
+  readonly args?: Arguments | undefined
   /** What the call would do, as the person sees it. */
   readonly preview: ShownPreview | undefined
   /** The call as the person edits it. Undefined while the form is closed. */
@@ -75,8 +82,14 @@ export function ApprovalForm(props: ApprovalFormProps) {
     setDenying(false)
     onDraft({ ...draft, isEditing: false })
   }
+  const offers = { offers: approval.offers, args: props.args, chosen: draft.offer }
+  const choose = (offer: string | undefined): void => onDraft({ ...draft, offer })
   const deny = (reason: string | undefined): void =>
-    onDecide({ approved: false, ...(reason !== undefined && { reason }) })
+    onDecide({
+      approved: false,
+      ...(reason !== undefined && { reason }),
+      ...nameOffer(approval, draft, 'deny'),
+    })
   const shared = { onKeyDown: closeOnEscape(close), onClose: close }
   if (edit)
     return (
@@ -100,21 +113,34 @@ export function ApprovalForm(props: ApprovalFormProps) {
           reason={draft.reason}
           onChange={(reason) => onDraft({ ...draft, reason })}
           onDeny={deny}
-        />
+        >
+          <GrantOffers {...offers} effect="deny" onChoose={choose} />
+        </DenyForm>
       ) : (
         <Choices
+          offers={<GrantOffers {...offers} effect="approve" onChoose={choose} />}
           action={preview?.action}
           isHeld={isHeld}
           blocked={isMissing ? labels.approval.previewMissing : preview?.blocked}
           denyRef={denyRef}
           editRef={editRef}
-          onApprove={() => onDecide({ approved: true })}
+          onApprove={() => onDecide({ approved: true, ...nameOffer(approval, draft, 'approve') })}
           onDeny={() => setDenying(true)}
           onEdit={editable ? () => onDraft({ ...draft, isEditing: true }) : undefined}
         />
       )}
     </div>
   )
+}
+
+/** Returns the grant that a decision chooses. */
+function nameOffer(
+  { offers = [] }: ApprovalFormProps['approval'],
+  { offer }: Draft,
+  effect: 'approve' | 'deny',
+): Pick<Decision, 'offer'> {
+  const isOffered = offers.some((each) => each.id === offer && each.effect === effect)
+  return offer !== undefined && isOffered ? { offer } : {}
 }
 
 /** Returns why the server refused the last decision, until the person changes what they have typed. */
@@ -174,6 +200,8 @@ export function closeOnEscape(close: () => void): (event: ReactKeyboardEvent) =>
 }
 
 interface ChoicesProps {
+  /** The grants that the person can choose. */
+  readonly offers: ReactNode
   /** What the person approves, for the label of the button. */
   readonly action: string | undefined
   /** Whether the person has to hold the approve button. */
@@ -203,6 +231,7 @@ function Choices(props: ChoicesProps) {
       {blocked !== undefined && (
         <LiteralText in="p" id={id} className="adk-blocked" text={blocked} />
       )}
+      {props.offers}
       <div className="adk-actions">
         {isHeld && blocked === undefined ? (
           <HoldButton label={label} shortcut="a" onHeld={onApprove} />
@@ -276,6 +305,8 @@ interface DenyFormProps {
   readonly onKeyDown: (event: ReactKeyboardEvent) => void
   readonly onClose: () => void
   readonly onDeny: (reason: string | undefined) => void
+  /** Shown above the buttons. */
+  readonly children?: ReactNode
 }
 
 /** Denies a call. The model receives the reason, if there is one. */
@@ -305,6 +336,7 @@ export function DenyForm(props: DenyFormProps) {
         onChange={(event) => onChange(event.target.value)}
         onKeyDown={onKeyDown}
       />
+      {props.children}
       <FormActions label={label} danger onClose={onClose} />
     </form>
   )

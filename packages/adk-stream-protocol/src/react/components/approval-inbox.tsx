@@ -366,6 +366,7 @@ function InboxForm(props: InboxFormProps) {
     <ApprovalForm
       {...props}
       hidden={hidden || voted}
+      args={args}
       editable={approvals.needed === 1 && Object.keys(args).length > 0}
       onDecide={decide}
     />

@@ -139,11 +139,17 @@ export function ApprovalPath({ path, toolName }: ApprovalPathProps) {
 /** Shows who decided and when, after the status. */
 export function DecidedBy({ approval }: { readonly approval: Approval }) {
   const labels = useAdkLabels()
-  const { by, at } = approval
+  const { by, at, grant } = approval
   if (!by && at === undefined) return null
   return (
     <span className="adk-decided-by">
-      {by && labels.approval.decidedBy(by)}
+      {grant ? (
+        <>
+          {labels.grants.decided} <Time at={grant.at} />
+        </>
+      ) : (
+        by && labels.approval.decidedBy(by)
+      )}
       {by && at !== undefined && ' · '}
       {at !== undefined && <Time at={at} />}
     </span>

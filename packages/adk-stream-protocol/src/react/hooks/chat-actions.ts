@@ -38,7 +38,10 @@ export async function sendDecision(
   const { approved, ...supplement } = decision
   // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
   const approval = findApproval(chat.messages, approvalId)
-  if (api && ((approval?.approvers ?? 1) > 1 || approval?.kind !== undefined)) {
+  if (api && decision.offer !== undefined) {
+    // Not kept for later: the person gives a grant for what they see now.
+    await api.decide(approvalId, decision)
+  } else if (api && ((approval?.approvers ?? 1) > 1 || approval?.kind !== undefined)) {
     await api.decide(approvalId, decision, { keep: mayWait(decision, approval) })
   } else if (!isConnected && !mayWait(decision, approval)) {
     throw new AdkError('unavailable', 'The server cannot be reached.')
@@ -57,11 +60,12 @@ export async function sendDecision(
 async function respondInChat(
   chat: DecisionTarget['chat'],
   id: string,
-  { approved, reason, payload, preview }: Decision,
+  { approved, reason, payload, preview, offer }: Decision,
 ): Promise<void> {
   const body = {
     ...(payload !== undefined && { payloads: { [id]: payload } }),
     ...(preview !== undefined && { previews: { [id]: preview } }),
+    ...(offer !== undefined && { offers: { [id]: offer } }),
   }
   await chat.addToolApprovalResponse({
     id,

@@ -1,4 +1,5 @@
 import { toRemoteTitle } from '../../protocol/remote-titles.ts'
+import { formatDuration } from './format-duration.ts'
 import { toDuration } from './labels.ts'
 import type { AdkLabels } from './labels.ts'
 
@@ -88,6 +89,28 @@ export const en: AdkLabels = {
     },
     emptyValue: '(empty)',
     argumentNames: {},
+  },
+  grants: {
+    title: 'Decided without asking',
+    decided: 'By your grant of',
+    offer: ({ pinned, budget, maxUses, expiresMs, scope }) => {
+      const like = pinned === '' ? '' : ` with ${pinned}`
+      const sum = budget ? `, up to ${budget.max} in total` : ''
+      const count = maxUses === undefined ? '' : `, at most ${maxUses}`
+      const end = expiresMs === undefined ? '' : `, for ${formatDuration(expiresMs, 'en')}`
+      const where = scope === 'chat' ? 'in this chat' : 'in all your chats'
+      return `Do not ask again ${where} for further calls${like}${sum}${count}${end}`
+    },
+    offerDenial: 'Deny all calls of this tool in this chat',
+    used: ({ effect, uses, maxUses, spent, budget }) => {
+      const count = maxUses === undefined ? `${uses}` : `${uses} of ${maxUses}`
+      if (effect === 'deny') return `denied, ${count} so far`
+      return budget ? `${count} used, ${spent} of ${budget.max}` : `${count} used`
+    },
+    until: 'until',
+    suspended: 'suspended: text from outside entered the chat',
+    revoke: 'Revoke',
+    revokeNamed: (title) => `Revoke: ${title}`,
   },
   approval: {
     path: 'Called by:',

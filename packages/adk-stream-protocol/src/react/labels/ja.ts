@@ -1,3 +1,4 @@
+import { formatDuration } from './format-duration.ts'
 import { toDuration } from './labels.ts'
 import type { AdkLabels } from './labels.ts'
 
@@ -105,6 +106,31 @@ export const ja: AdkLabels = {
     },
     emptyValue: '（空）',
     argumentNames: {},
+  },
+  grants: {
+    title: '確認なしで決まる操作',
+    decided: 'あなたの事前の許可による（許可した時刻）',
+    offer: ({ pinned, budget, maxUses, expiresMs, scope }) => {
+      const like = pinned === '' ? '同じ種類の操作' : `同じ内容（${pinned}）の操作`
+      const limits = [
+        ...(budget ? [`合計${budget.max}まで`] : []),
+        ...(maxUses === undefined ? [] : [`最大${maxUses}回`]),
+        ...(expiresMs === undefined ? [] : [`今から${formatDuration(expiresMs, 'ja')}`]),
+      ]
+      const where = scope === 'chat' ? 'このチャットでは' : 'あなたのすべてのチャットで'
+      const within = limits.length > 0 ? `（${limits.join('、')}）` : ''
+      return `${where}、${like}を次から確認なしで許可する${within}`
+    },
+    offerDenial: 'このチャットでは、このツールの操作をすべて拒否する',
+    used: ({ effect, uses, maxUses, spent, budget }) => {
+      const count = maxUses === undefined ? `${uses}回` : `${maxUses}回中${uses}回`
+      if (effect === 'deny') return `拒否中（これまで${count}）`
+      return budget ? `${count}使用、${budget.max}のうち${spent}` : `${count}使用`
+    },
+    until: '期限',
+    suspended: '停止中：外部の文章がチャットに入りました',
+    revoke: '取り消す',
+    revokeNamed: (title) => `取り消す：${title}`,
   },
   approval: {
     path: '呼び出し元：',

@@ -1,4 +1,5 @@
 import type { LookAlike } from '../../shared/literal-text.ts'
+import type { GrantOffer, ShownGrant } from '../../protocol/grants.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type { Votes } from '../reading/approval.ts'
 import type { IncompleteReason } from '../reading/problem.ts'
@@ -7,6 +8,27 @@ import type { WaitsFor } from '../reading/question.ts'
 import type { PendingSum } from '../reading/preview.ts'
 
 type Approval = DataParts['approval']
+
+/** The labels of decisions for calls that follow. */
+interface GrantLabels {
+  /** The name of the list. */
+  readonly title: string
+  /** On a card, before the time at which the person gave the grant that decided the call. */
+  readonly decided: string
+  /** What the person allows besides this call. `pinned`: the values that stay the same. */
+  readonly offer: (offer: GrantOffer & { readonly pinned: string }) => string
+  /** What the person denies besides this call. */
+  readonly offerDenial: string
+  /** How much of a grant is used. */
+  readonly used: (grant: ShownGrant) => string
+  /** Before the time at which a grant ends. */
+  readonly until: string
+  /** Why a grant does not apply at the moment. */
+  readonly suspended: string
+  readonly revoke: string
+  /** The label of the button for screen readers. */
+  readonly revokeNamed: (title: string) => string
+}
 
 /** All labels of the components in one language. */
 export interface AdkLabels {
@@ -84,6 +106,7 @@ export interface AdkLabels {
     readonly argumentNames: Readonly<Record<string, string>>
   }
   readonly approval: ApprovalLabels
+  readonly grants: GrantLabels
   readonly question: QuestionLabels
   readonly signIn: SignInLabels
   readonly inbox: {

@@ -57,6 +57,8 @@ export interface Decision {
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
   readonly preview?: string
+  /** The id of the grant that the person chose, of those that the approval offers. */
+  readonly offer?: string
 }
 
 /** Returns the approvals of a message by `toolCallId`: those of the bridge and those of a plain AI SDK server. */

@@ -2,6 +2,7 @@ import type { BaseTool } from '@google/adk'
 
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { CallKinds } from '../../calls/call-kind.ts'
+import type { PriorDecisions } from '../../calls/prior-decisions.ts'
 import type { AgentHost } from './host/agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
@@ -21,6 +22,8 @@ export interface Backend {
   readonly ledger: Ledger
   /** What people are asked for, and what happens then. */
   readonly kinds: CallKinds
+  /** Decisions of people for calls that follow. Undefined if no module adds any. */
+  readonly prior: PriorDecisions | undefined
   readonly waitingCalls: WaitingCalls
   /** Titles and agents of chats. */
   readonly chats: ChatStore

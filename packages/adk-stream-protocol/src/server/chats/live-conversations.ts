@@ -88,14 +88,14 @@ export function createConversationStarter(
   const hosts = new Map<string, LiveHost>()
 
   const createHost = (backend: Backend, name: string): LiveHost => {
-    const { host, sessions, ledger, store, appName, kinds, waitingCalls } = backend
+    const { host, sessions, ledger, store, appName, kinds, prior, waitingCalls } = backend
     const found = agents.get(name)
     if (!found) throw new ProtocolError('unknown-agent')
     const { agent, model } = found
     return {
       errors,
       hostPlugins,
-      terms: { ...terms, kinds },
+      terms: { ...terms, kinds, prior },
       runConfig,
       browserCalls: store.browserCalls,
       agent,

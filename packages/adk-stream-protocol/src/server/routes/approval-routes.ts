@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
-import { findReply, isRefusal } from '../../approvals/approval.ts'
+import { findEvidence, isRefusal } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep, isDecidedAloneBy, whyUndecidable } from '../../approvals/deciders.ts'
 import { assessRisk } from '../../approvals/risk.ts'
@@ -61,11 +61,11 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
 
   const decide = async ({ principal, id, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const body = checkInput(DecisionBody, await readJson(exchange, limits), BAD_BODY)
-    const { approved, reason, args, payload, preview } = body
+    const { approved, reason, args, payload, preview, offer } = body
     const decided = await decisions.decideById(principal, {
       approvalId: id,
       approved,
-      ...withoutUndefined({ reason, editedArgs: args, payload, preview }),
+      ...withoutUndefined({ reason, editedArgs: args, payload, preview, offer }),
     })
     return reply(200, { approval: await view(decided, principal) })
   }
@@ -176,10 +176,11 @@ const DecisionBody = z.strictObject({
   args: UncheckedObject.optional(),
   payload: z.unknown().optional(),
   preview: Digest.optional(),
+  offer: Digest.optional(),
 })
 
 const BAD_BODY =
-  'Send { "approved": true or false, "reason"?: text, "args"?: edited arguments, "payload"?: the value that the tool asked for, "preview"?: the digest of the preview that was shown }.'
+  'Send { "approved": true or false, "reason"?: text, "args"?: edited arguments, "payload"?: the value that the tool asked for, "preview"?: the digest of the preview that was shown, "offer"?: the id of a grant that the approval offers }.'
 
 const MAX_TOGETHER = 50
 
@@ -278,7 +279,7 @@ export function viewApproval(
 ): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
-  const { hint, title, icon, payload, path } = terms
+  const { hint, title, icon, payload, path, offers } = terms
   const { chain, userText } = terms
   const own = chat.principalId === principal.id
   const whyNot = whyUndecidable(approval, toDecider(principal))
@@ -317,6 +318,7 @@ export function viewApproval(
     ...('payload' in state && { approvedPayload: state.payload }),
     // Only the chat's owner sees where the call was made. Other approvers see the call but not the conversation.
     ...(own && { chatId: chat.chatId, messageId, toolCallId }),
+    ...(own && offers && { offers }),
     own,
     requester: toPerson(chat.principalId),
     ...withoutUndefined({ userText }),
@@ -333,7 +335,7 @@ export function viewApproval(
       roles,
     })),
     ...viewEnd(approval, toPerson),
-    ...withoutUndefined({ reply: findReply(approval) }),
+    ...findEvidence(approval),
     ...(own && 'receipt' in state && state.receipt && { receipt: state.receipt }),
     mayDecide: whyNot === undefined,
     ...withoutUndefined({ whyNot }),

@@ -73,10 +73,10 @@ export function openTurnHandlers(
   const { chats, decisions } = options
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
-    const { id, approvalId, approved, reason, args, payload, preview, decidedAs } = frame
+    const { id, approvalId, approved, reason, args, payload, preview, offer, decidedAs } = frame
     const principal = await connection.checkPrincipal()
     checkDecidedAs(principal, decidedAs)
-    const details = withoutUndefined({ reason, editedArgs: args, payload, preview })
+    const details = withoutUndefined({ reason, editedArgs: args, payload, preview, offer })
     const decision = { approvalId, approved, ...details }
     return (await decisions.decide(principal, chatOf(id), decision)).state.name
   }

@@ -35,6 +35,8 @@ export type {
   StoredNotice,
   NotifiedChannel,
 } from '../tables/notices.ts'
+export type { GrantStore } from '../tables/grants.ts'
+export type { Grant, GrantWrite, StoredGrant } from '../../approvals/grant.ts'
 export type { LiveSessionStore, SaveOptions } from '../tables/live-sessions.ts'
 export type {
   BrowserCall,

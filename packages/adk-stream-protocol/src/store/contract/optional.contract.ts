@@ -3,17 +3,30 @@ import type { Store } from '../store.ts'
 import type { NewNotice } from '../tables/notices.ts'
 import type { ContractDatabase, ContractTest, StoreContractOptions } from './contract-test.ts'
 import { expect } from './contract-test.ts'
-import { askedFor, chat, entryOf, key, lockOf, NOON } from './fixtures.ts'
+import type { Grant, GrantWrite } from '../../approvals/grant.ts'
+import {
+  approve,
+  askedFor,
+  chat,
+  entryOf,
+  hanako,
+  key,
+  lockOf,
+  NOON,
+  QUOTA,
+  step,
+} from './fixtures.ts'
 
 type Open = StoreContractOptions['open']
 
-/** Defines the tests of the parts that a store may leave out: retention, credentials, live sessions, signals and notices. */
+/** Defines the tests of the parts that a store may leave out: retention, credentials, live sessions, signals, notices and grants. */
 export function optionalContract(test: ContractTest, open: Open): void {
   testRetention(test, open)
   testCredentials(test, open)
   testLiveSessions(test, open)
   testSignals(test, open)
   testNotices(test, open)
+  testGrants(test, open)
 }
 
 /** Opens two stores on a database, and returns a part of each. */
@@ -365,5 +378,65 @@ function testNotices(test: ContractTest, open: Open): void {
     await retention?.removeOwner(owner)
     if (retention) expect(await one.list('demo', 'a0')).toEqual([])
     expect(await one.list('demo', 'b')).toHaveLength(1)
+  })
+}
+
+const grant: Grant = {
+  id: 'grant-1',
+  chat,
+  approvalId: 'approval-1',
+  toolCallId: 'call-1',
+  toolName: 'process_payment',
+  by: hanako.id,
+  offer: { id: 'offer-1', effect: 'approve', free: [], maxUses: 2, scope: 'chat' },
+  pinned: { recipient: '花子' },
+  declaration: '',
+  grantedAt: NOON,
+  expiresAt: NOON + 60_000,
+}
+
+const use = (amount: number): GrantWrite => ({ type: 'use', owner, id: grant.id, amount })
+
+function testGrants(test: ContractTest, open: Open): void {
+  test('[ST1620] a grant is given and used in the transaction of an approval, within its limits and its time', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    // Optional: without it, nothing is offered.
+    if (!one.grants || !two.grants) return
+    const decide = async (id: string, writes: GrantWrite): Promise<string> => {
+      const asked = askedFor({ id, toolCallId: id })
+      const decided = { ...step(asked, approve(hanako), NOON), writes }
+      return two.approvals.insert(asked, entryOf(asked), QUOTA, [decided])
+    }
+    await database.setClocks(NOON)
+    expect(await decide('given', { type: 'open', grant, max: 100 })).toBe('inserted')
+    expect(await one.grants.list(owner)).toEqual([{ ...grant, state: 'open', uses: 0, spent: 0 }])
+    expect(await decide('used', use(60))).toBe('inserted')
+    expect((await one.approvals.get('used'))?.state.name).toBe('approved')
+    // More than the budget.
+    expect(await decide('too much', use(41))).toBe('refused')
+    expect(await one.approvals.get('too much')).toBe(undefined)
+    expect(await decide('used again', use(40))).toBe('inserted')
+    // More than its uses.
+    expect(await decide('once more', use(0))).toBe('refused')
+    expect((await two.grants.get(owner, grant.id))?.spent).toBe(100)
+    expect(await two.grants.get(other, grant.id)).toBe(undefined)
+    // A further one for the same tool replaces it.
+    const next = { ...grant, id: 'grant-2' }
+    expect(await decide('given again', { type: 'open', grant: next })).toBe('inserted')
+    expect((await one.grants.get(owner, grant.id))?.state).toBe('replaced')
+    const ended = await one.approvals.get('given again')
+    const writes = { type: 'end', owner, id: 'grant-2', state: 'suspended' } as const
+    const note = { type: 'grant-suspended', grantId: 'grant-2', chatId: 'chat-1' } as const
+    if (!ended) throw new Error('It was stored.')
+    const { next: noted, entry } = step(ended, { type: 'cancel', reason: 'of the test' }, NOON)
+    const suspended = { next: noted, entry: { ...entry, event: note }, writes }
+    expect(await one.approvals.replace(suspended)).toBe(true)
+    expect((await one.grants.list(owner)).map(({ state }) => state)).toEqual(['suspended'])
+    await database.setClocks(NOON + 60_000)
+    expect(await one.grants.list(owner)).toEqual([])
+    await one.grants.remove(owner, 'grant-2')
+    await two.grants.dropChat(chat)
+    expect(await one.grants.get(owner, grant.id)).toBe(undefined)
   })
 }

@@ -1,8 +1,10 @@
+import type { FeatureWrite } from '../../approvals/feature-write.ts'
 import type { FeatureTables } from '../tables/feature-tables.ts'
-import type { Clocks, Database } from './database.ts'
+import type { Clocks, Database, RunStatement } from './database.ts'
 import { postgresRelay } from './postgres-relay.ts'
 import { BROWSER_CALL_TABLES, postgresBrowserCalls } from './tables/browser-calls.ts'
 import { CREDENTIAL_TABLES, postgresCredentials } from './tables/credentials.ts'
+import { GRANT_TABLES, postgresGrants, postgresGrantWrites } from './tables/grants.ts'
 import { LIVE_SESSION_TABLES, postgresLiveSessions } from './tables/live-sessions.ts'
 import { NOTICE_TABLES, postgresNotices } from './tables/notices.ts'
 import { RELAY_TABLES } from './tables/relay.ts'
@@ -14,6 +16,7 @@ export const FEATURE_TABLES: readonly FeatureTables[] = [
   CREDENTIAL_TABLES,
   RELAY_TABLES,
   NOTICE_TABLES,
+  GRANT_TABLES,
 ]
 
 /** Opens the parts of a store that belong to features. */
@@ -27,6 +30,7 @@ export function openFeatureTables(
     liveSessions: postgresLiveSessions(turns, schema, clocks),
     credentials: postgresCredentials(turns, schema, clocks),
     notices: postgresNotices(turns, schema, clocks),
+    grants: postgresGrants(turns, schema, clocks),
     relay: postgresRelay({ database: turns, signals: decisions, schema, clocks, createClient }),
   }
 }
@@ -35,4 +39,12 @@ interface FeatureDatabases {
   readonly turns: Database
   readonly decisions: Database
   readonly createClient: Parameters<typeof postgresRelay>[0]['createClient']
+}
+
+/** Returns a function that stores what a feature adds to a transaction. It returns false if that is not possible. */
+export function featureWrites(
+  schema: string,
+  clocks: Clocks,
+): (run: RunStatement, write: FeatureWrite) => Promise<boolean> {
+  return postgresGrantWrites(schema, clocks)
 }

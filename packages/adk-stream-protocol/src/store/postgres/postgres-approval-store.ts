@@ -34,6 +34,7 @@ import {
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
 import type { LockedChats } from '../keys.ts'
 import { chatColumns, checkName, isStorable } from '../keys.ts'
+import { orRefused, RefusedWrite } from '../refused-write.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import {
@@ -44,6 +45,7 @@ import {
   type ApprovalSql,
 } from './approval-sql.ts'
 import type { Clocks, Database, RunStatement } from './database.ts'
+import { featureWrites } from './feature-tables.ts'
 import { violatedConstraint } from './postgres-errors.ts'
 import type { PostgresSessionService, SessionRow } from './postgres-session-service.ts'
 
@@ -65,6 +67,7 @@ export interface PostgresApprovalStoreOptions {
 export class PostgresApprovalStore implements ApprovalStore {
   readonly #schema: string
   readonly #sql: ApprovalSql
+  readonly #writeFeature: ReturnType<typeof featureWrites>
   readonly #held: LockedChats
   readonly #sessions: PostgresApprovalStoreOptions['sessions']
   readonly #decisions: Database
@@ -73,6 +76,7 @@ export class PostgresApprovalStore implements ApprovalStore {
   constructor({ schema, clocks, held, sessions, decisions, reads }: PostgresApprovalStoreOptions) {
     this.#schema = schema
     this.#sql = approvalSql(schema, clocks)
+    this.#writeFeature = featureWrites(schema, clocks)
     this.#held = held
     this.#sessions = sessions
     this.#decisions = decisions
@@ -87,6 +91,7 @@ export class PostgresApprovalStore implements ApprovalStore {
     approval: Approval,
     entry: AuditEntry,
     quota: PendingQuota,
+    decided: readonly Transition[] = [],
   ): ReturnType<ApprovalStore['insert']> {
     const { id, chat, toolCallId, deadline, version, state } = approval
     const writeId = randomUUID()
@@ -100,8 +105,8 @@ export class PostgresApprovalStore implements ApprovalStore {
       [...deciderNames(approval)],
       encodeAsked(approval),
       encodeMoved(approval),
-      toLimit(quota.perChat),
-      toLimit(quota.perPrincipal),
+      toLimit(decided.length > 0 ? Infinity : quota.perChat),
+      toLimit(decided.length > 0 ? Infinity : quota.perPrincipal),
       entry.at,
       encodeJson(entry),
       writeId,
@@ -110,14 +115,17 @@ export class PostgresApprovalStore implements ApprovalStore {
     const insert = () =>
       this.#decisions.transaction(async (run, attempt) => {
         const [result] = await run<{ known: boolean; added: boolean }>(this.#sql.insert, row)
-        if (result?.added === true) return 'inserted'
+        if (result?.added === true) {
+          if (decided.length > 0) await this.#replaceIn(run, decided)
+          return 'inserted'
+        }
         if (result?.known !== true) return 'too-many-pending'
         // An earlier attempt may have been committed although its acknowledgement was lost.
         const isOwn = attempt > 0 && (await this.#hasWritten(run, [id, version, writeId]))
         return isOwn ? 'inserted' : 'exists'
       }, begin)
     try {
-      return await insert()
+      return await orRefused('refused', insert())
     } catch (error) {
       // Another principal has used the same id at the same time.
       if (error instanceof Error && violatedConstraint(error.cause) !== undefined) return 'exists'
@@ -144,17 +152,51 @@ export class PostgresApprovalStore implements ApprovalStore {
   }
 
   async replace(transition: Transition): Promise<boolean> {
-    const writeId = randomUUID()
-    const { id, version } = transition.next
-    const row = toRow(transition, writeId)
-    return this.#change(this.#sql.replace, row, [id, version, writeId])
+    return this.replaceAll([transition])
   }
 
   async replaceAll(transitions: readonly Transition[]): Promise<boolean> {
     const [first] = transitions
-    const last = transitions.at(-1)
-    if (first === undefined || last === undefined) return true
-    if (transitions.length === 1) return this.replace(first)
+    if (first === undefined) return true
+    if (transitions.some(({ writes }) => writes)) return this.#replaceWithWrites(transitions)
+    const { text, values, write } = this.#toStatement(first, transitions)
+    return this.#change(text, values, write)
+  }
+
+  /** Stores transitions, and what features add to them. */
+  async #replaceWithWrites(transitions: readonly Transition[]): Promise<boolean> {
+    const [first] = transitions
+    const statement = first && this.#toStatement(first, transitions)
+    const replaced = this.#decisions.transaction(async (run, attempt) => {
+      // An earlier attempt may have been committed although its acknowledgement was lost.
+      if (statement && attempt > 0 && (await this.#hasWritten(run, statement.write))) return true
+      await this.#replaceIn(run, transitions, statement)
+      return true
+    })
+    return orRefused(false, replaced)
+  }
+
+  /** Stores transitions in a transaction. Throws if a part of them is not possible. */
+  async #replaceIn(
+    run: RunStatement,
+    transitions: readonly Transition[],
+    statement = transitions[0] && this.#toStatement(transitions[0], transitions),
+  ): Promise<void> {
+    if (statement && (await run(statement.text, statement.values)).length === 0)
+      throw new RefusedWrite()
+    for (const { writes } of transitions)
+      if (writes && !(await this.#writeFeature(run, writes))) throw new RefusedWrite()
+  }
+
+  /** Returns the statement that stores consecutive transitions of one approval. `write` identifies its first audit entry. */
+  #toStatement(first: Transition, transitions: readonly Transition[]): ChangeStatement {
+    const last = transitions.at(-1) ?? first
+    if (transitions.length === 1) {
+      const writeId = randomUUID()
+      const { id, version } = first.next
+      const write = [id, version, writeId]
+      return { text: this.#sql.replace, values: toRow(first, writeId), write }
+    }
     if (transitions.some(({ next }, index) => next.version !== first.next.version + index))
       throw new StoreError('invalid', 'The transitions of an approval must be consecutive.')
     const writeIds = transitions.map(() => randomUUID())
@@ -172,7 +214,7 @@ export class PostgresApprovalStore implements ApprovalStore {
     ]
     const values = [...row.slice(0, -lists.length + 1), ...lists]
     const text = this.#sql.replaceSeveral(transitions.length)
-    return this.#change(text, values, [first.next.id, first.next.version, writeIds[0]])
+    return { text, values, write: [first.next.id, first.next.version, writeIds[0]] }
   }
 
   async list(filter: ApprovalFilter): Promise<Approval[]> {
@@ -349,6 +391,13 @@ export class PostgresApprovalStore implements ApprovalStore {
   async #hasWritten(run: RunStatement, write: readonly unknown[]): Promise<boolean> {
     return (await run(this.#sql.wrote, write)).length > 0
   }
+}
+
+/** A statement that changes an approval. */
+interface ChangeStatement {
+  readonly text: string
+  readonly values: readonly unknown[]
+  readonly write: readonly unknown[]
 }
 
 /** The only row of a chat that was locked and has no session. */

@@ -1,8 +1,10 @@
+import type { FeatureWrite } from '../../approvals/feature-write.ts'
 import type { FeatureTables } from '../tables/feature-tables.ts'
 import type { Connection } from './connection.ts'
 import type { LeaseClock } from './leases.ts'
 import { BROWSER_CALL_TABLES, sqliteBrowserCalls } from './tables/browser-calls.ts'
 import { CREDENTIAL_TABLES, sqliteCredentials } from './tables/credentials.ts'
+import { GRANT_TABLES, sqliteGrants, sqliteGrantWrites } from './tables/grants.ts'
 import { LIVE_SESSION_TABLES, sqliteLiveSessions } from './tables/live-sessions.ts'
 import { NOTICE_TABLES, sqliteNotices } from './tables/notices.ts'
 import { SIGNAL_TABLES, sqliteSignals } from './tables/signals.ts'
@@ -14,6 +16,7 @@ export const FEATURE_TABLES: readonly FeatureTables[] = [
   SIGNAL_TABLES,
   CREDENTIAL_TABLES,
   NOTICE_TABLES,
+  GRANT_TABLES,
 ]
 
 /** Opens the parts of a store that belong to features. */
@@ -24,5 +27,14 @@ export function openFeatureTables(connection: Connection, clock: string, leaseCl
     signals: sqliteSignals(connection, clock),
     credentials: sqliteCredentials(connection, clock),
     notices: sqliteNotices(connection, clock),
+    grants: sqliteGrants(connection, clock),
   }
+}
+
+/** Returns a function that stores what a feature adds to a transaction. It returns false if that is not possible. */
+export function prepareFeatureWrites(
+  connection: Connection,
+  clock: string,
+): (write: FeatureWrite) => boolean {
+  return sqliteGrantWrites(connection, clock)
 }

@@ -19,6 +19,7 @@ import type {
 } from '../../approvals/approval-store.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
+import type { FeatureWrite } from '../../approvals/feature-write.ts'
 import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { ApprovalRow, AuditRow } from '../rows.ts'
@@ -34,6 +35,7 @@ import {
 } from '../rows.ts'
 import { verifyChain } from '../audit-chain.ts'
 import { chatColumns, checkName, isStorable, LockedChats } from '../keys.ts'
+import { orRefused, RefusedWrite } from '../refused-write.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { ApprovalStatements } from './approval-sql.ts'
@@ -47,6 +49,7 @@ import {
   auditReader,
 } from './approval-sql.ts'
 import type { Connection, Statement } from './connection.ts'
+import { prepareFeatureWrites } from './feature-tables.ts'
 import type { LeaseClock, ThreadedRenewal } from './leases.ts'
 import { prepareTick, renewInThread, sharedLeaseClock } from './leases.ts'
 import type { SqliteSessionService } from './sqlite-session-service.ts'
@@ -68,6 +71,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   readonly #connection: Connection
   readonly #clock: string
   readonly #statements: ApprovalStatements
+  readonly #writeFeature: (write: FeatureWrite) => boolean
   readonly #lists = new Map<string, Statement<ApprovalRow>>()
   readonly #audits = new Map<string, Statement<AuditRow>>()
   readonly #leaseNow: LeaseClock
@@ -87,6 +91,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     this.#connection = connection
     this.#clock = clock
     this.#statements = prepareApprovalStatements(connection, clock)
+    this.#writeFeature = prepareFeatureWrites(connection, clock)
     this.#leaseNow = leaseClock
     this.#tick = prepareTick(connection)
     this.#held = held
@@ -102,6 +107,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     approval: Approval,
     entry: AuditEntry,
     quota: PendingQuota,
+    decided: readonly Transition[] = [],
   ): ReturnType<ApprovalStore['insert']> {
     const { id, chat, toolCallId, deadline, version, state } = approval
     const columns = chatColumns(chat)
@@ -115,19 +121,21 @@ export class SqliteApprovalStore implements ApprovalStore {
       encodeAsked(approval),
       encodeMoved(approval),
     ]
-    return this.#connection.write(() => {
+    const inserted = this.#connection.write(() => {
       const [pending] = this.#statements.countPending.rows(...columns)
       const isFull =
         pending !== undefined &&
         (pending.of_chat >= quota.perChat || pending.of_principal >= quota.perPrincipal)
       if (this.#statements.get.rows(id).length > 0) return 'exists'
       if (this.#statements.findByCall.rows(...columns, toolCallId).length > 0) return 'exists'
-      if (isFull) return 'too-many-pending'
+      if (isFull && decided.length === 0) return 'too-many-pending'
       this.#statements.insert.run(...row)
       this.#insertDeciders(approval)
       this.#statements.appendAudit([entry])
+      if (decided.length > 0 && !this.#replaceAll(decided)) throw new RefusedWrite()
       return 'inserted'
     })
+    return orRefused('refused', inserted)
   }
 
   async get(id: string): Promise<Approval | undefined> {
@@ -148,11 +156,14 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async replace(transition: Transition): Promise<boolean> {
-    return this.#connection.write(() => this.#replaceAll([transition]))
+    return this.replaceAll([transition])
   }
 
   async replaceAll(transitions: readonly Transition[]): Promise<boolean> {
-    return this.#connection.write(() => this.#replaceAll(transitions))
+    return orRefused(
+      false,
+      this.#connection.write(() => this.#replaceAll(transitions)),
+    )
   }
 
   async list(filter: ApprovalFilter): Promise<Approval[]> {
@@ -368,6 +379,8 @@ export class SqliteApprovalStore implements ApprovalStore {
     this.#statements.deleteDeciders.run(last.next.id)
     this.#insertDeciders(last.next)
     this.#statements.appendAudit(transitions.map(({ entry }) => entry))
+    for (const { writes } of transitions)
+      if (writes && !this.#writeFeature(writes)) throw new RefusedWrite()
     return true
   }
 

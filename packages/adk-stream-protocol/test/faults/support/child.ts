@@ -148,7 +148,11 @@ const subAgents =
     ? []
     : [new RemoteA2AAgent({ name: 'helper', agentCard: JSON.parse(card) as AgentCard })]
 const hasChaosTools = process.env['CHAOS_TOOLS'] !== undefined
+const tip = paymentTool({ name: 'tip', requireConfirmation: true }, effects, reached)
 const hurry = paymentTool({ name: 'hurry', requireConfirmation: true }, effects, reached)
+/** Further tips to the same person, up to 100 in all. */
+const TIPS = [{ budget: { argument: 'amount', max: 100 }, scope: 'person' }] as const
+
 const paymentServer = await openPaymentServer({
   store,
   effects,
@@ -156,6 +160,7 @@ const paymentServer = await openPaymentServer({
   tools: [
     requestInputTool,
     chargeTool(effects, reached),
+    tip,
     ...toolsets,
     ...(hasChaosTools ? [...pageTools(), hurry] : []),
   ],
@@ -168,6 +173,7 @@ const paymentServer = await openPaymentServer({
     .parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
   isSpoken: process.env['LIVE_SPOKEN'] !== undefined,
+  approvals: { top_up: { idempotent: true }, tip: { grants: TIPS } },
   ...(process.env['GATED_DESK'] !== undefined && {
     approvals: { top_up: { idempotent: true }, desk: true },
   }),

@@ -292,7 +292,9 @@ export class ApprovalDecisions {
       const outdated = await this.#cancelIfOutdated(backend, approval)
       if (outdated) return toRecorded(outdated)
     }
-    const decision = toDecision(given, by)
+    const means = chooseMeans(backend, given)
+    if (isRefusalOf(means)) return toRecorded(means)
+    const decision = toDecision({ ...given, ...(means && { means }) }, by)
     const checked = await checkPreview(backend, approval, { decision, digest: sent.preview })
     if (isRefusal(checked)) return toRecorded(checked)
     const seen = checked.seen && { preview: checked.seen }
@@ -382,6 +384,24 @@ function toDecision({ decision: sent, byServer, means }: GivenDecision, by: Deci
     ...(means && { means }),
   }
 }
+
+/** Returns how a person decides. A decision by other means than a form and credentials cannot choose an offer. */
+function chooseMeans(
+  { prior, ledger }: Backend,
+  { decision: { offer }, means }: GivenDecision,
+): DecisionMeans | Refusal | undefined {
+  if (offer === undefined) return means
+  return prior && !means
+    ? prior.choose(offer, ledger)
+    : { refused: 'not-offered', message: NO_OFFER }
+}
+
+function isRefusalOf(means: DecisionMeans | Refusal | undefined): means is Refusal {
+  return typeof means === 'object'
+}
+
+const NO_OFFER =
+  'A grant cannot be chosen here. Decide without it, or choose it in the form with your own account.'
 
 /** The result of recording a decision, and whether its call continues without a further step. */
 interface Recorded {

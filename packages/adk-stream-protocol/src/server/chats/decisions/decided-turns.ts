@@ -1,6 +1,7 @@
+import { describeEnding } from '../../../agent/call-responses.ts'
 import type { DecidedCallRef } from '../host/stored-calls.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
-import { isDecided, isRefusal } from '../../../approvals/approval.ts'
+import { isDecided, isRefusal, wasUnasked } from '../../../approvals/approval.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
@@ -80,9 +81,13 @@ export class DecidedTurns {
     const backend = await this.#parts.backend.get()
     if (!(await backend.agents.has(chat))) return
     // The conversation of a new decision contains the call, so its start is not delayed by a check.
-    if (!isNew && (await readCallState(backend, approval)) !== 'asked') {
+    const callState = isNew ? 'asked' : await readCallState(backend, approval)
+    if (callState !== 'asked') {
       const hasContinued = await this.#continue(approval)
-      return hasContinued ? undefined : this.#reconcileOrphan(backend, approval)
+      if (hasContinued) return
+      // The process crashed while it ran a call that nobody was asked about. No question could resume the turn.
+      const isLost = callState === 'running' && wasUnasked(approval) && describeEnding(approval)
+      return isLost ? writeEnding(backend, approval) : this.#reconcileOrphan(backend, approval)
     }
     if (!this.#attempts.isDue(approval.id)) return
     const reports = isNew ? { approval } : { reports: approval }

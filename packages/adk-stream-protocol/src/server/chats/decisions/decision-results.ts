@@ -95,6 +95,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
   'invalid-means': 'unknown-approval',
+  'not-offered': 'not-allowed',
   'too-many-pending': 'approval-cancelled',
   'not-due': 'approval-decided',
 }

@@ -73,9 +73,9 @@ class ConfirmationDialect {
   }
 
   /** DI130: ends the confirmation call when the approval is decided, by any client, or expires. */
-  #update({ approvalId, hint, state, kind }: DataParts['approval']): Chunk[] {
-    // The client answers a question with the output of its call.
-    if (kind) return []
+  #update({ approvalId, hint, state, kind, grant }: DataParts['approval']): Chunk[] {
+    // The client answers a question with the output of its call, and is not asked about a call that a grant decided.
+    if (kind || grant) return []
     if (hint !== undefined) this.#hints.set(approvalId, hint)
     const asked = this.#questions.get(approvalId) ?? (this.#resumes ? 'open' : 'ended')
     if (state === 'requested' || asked === 'ended') return []

@@ -1,0 +1,128 @@
+import * as z from 'zod'
+
+import type { GrantOffer } from '../protocol/grants.ts'
+import { toExactAmount, unitOf } from '../shared/exact-amounts.ts'
+import { digestJson } from './digest.ts'
+
+const HOUR_MS = 3_600_000
+
+/** A grant that a policy offers. */
+interface PolicyGrant {
+  /** `deny`: whoever denies the call can deny all calls of this tool in the chat. Default `approve`. */
+  readonly effect?: 'approve' | 'deny' | undefined
+  /** The arguments that may have other values. All others must be the same, except the one of `budget`. Default: none. */
+  readonly free?: readonly string[] | undefined
+  /**
+   * The largest sum of an argument over all covered calls. The argument must be an integer if `max` is one, such as an amount in cents, or
+   * a decimal string if `max` is one, such as `'100.00'`. Calls with other values are asked for.
+   */
+  readonly budget?: { readonly argument: string; readonly max: number | string } | undefined
+  /** How many calls the grant covers, at most 100. Default 10. */
+  readonly maxUses?: number | undefined
+  /** How long the grant is valid, in ms, at most 8 hours. Default: 30 minutes. */
+  readonly expiresMs?: number | undefined
+  /** Where the grant applies: in this chat, or in all chats of its owner. Default `chat`. */
+  readonly scope?: 'chat' | 'person' | undefined
+}
+
+/** What a policy says about grants. */
+export interface GrantPolicy {
+  /**
+   * Grants that the person who decides can choose with their decision: further calls like this one are then decided in the same way.
+   * A grant to approve has no effect if `severity` is `high`, with `requirePreview`, or if the tool asks for a payload. Only the owner of
+   * the chat can choose one, if the owner decides alone, and not because of a role. Default: none.
+   */
+  readonly grants?: readonly PolicyGrant[] | undefined
+}
+
+const Max = z.union([z.number(), z.string()]).refine((max) => {
+  const unit = unitOf(max)
+  return unit !== undefined && toExactAmount(max, unit) !== undefined
+}, 'Expected a positive integer, or a decimal string such as "100.00"')
+
+const Approving = z.strictObject({
+  effect: z.literal('approve').optional(),
+  free: z.array(z.string().min(1)).readonly().optional(),
+  budget: z.strictObject({ argument: z.string().min(1), max: Max }).optional(),
+  maxUses: z.int().min(1).max(100).optional(),
+  expiresMs: z
+    .number()
+    .positive()
+    .max(8 * HOUR_MS)
+    .optional(),
+  scope: z.enum(['chat', 'person']).optional(),
+})
+
+const Denying = z.strictObject({ effect: z.literal('deny') })
+
+export const GrantPolicySchema = {
+  grants: z
+    .array(z.union([Denying, Approving]))
+    .max(5)
+    .readonly()
+    .optional(),
+}
+
+/** What the ledger stores about grants. */
+export interface GrantTerms {
+  /** The grants that whoever decides can choose. */
+  readonly offers?: readonly GrantOffer[]
+  /** The digest of the declaration of the tool. A grant covers only calls with the same one. Absent without offers. */
+  readonly declaration?: string
+}
+
+interface GrantNeeds extends GrantPolicy {
+  readonly severity?: 'low' | 'medium' | 'high' | undefined
+  readonly requirePreview?: boolean | undefined
+  readonly chain: readonly { readonly count: number; readonly principals: readonly string[] }[]
+}
+
+/** Returns the offers of a policy. The ids say what is offered, so the same offer has the same id for each call. */
+export function toGrantTerms(
+  needs: GrantNeeds & { readonly owner: string },
+  payload: unknown,
+): GrantTerms {
+  const { grants = [], severity, requirePreview, chain, owner } = needs
+  const [step] = chain
+  if (grants.length === 0 || chain.length !== 1 || step?.count !== 1) return {}
+  const mayApprove = severity !== 'high' && !requirePreview && payload === undefined
+  const offers = grants.map(toOffer).filter(({ effect }) => effect === 'deny' || mayApprove)
+  return step.principals.includes(owner) && offers.length > 0 ? { offers } : {}
+}
+
+function toOffer(grant: PolicyGrant): GrantOffer {
+  const offer =
+    grant.effect === 'deny'
+      ? ({ effect: 'deny', free: [], scope: 'chat' } as const)
+      : ({
+          effect: 'approve',
+          free: [...(grant.free ?? [])].toSorted(),
+          ...(grant.budget && { budget: grant.budget }),
+          maxUses: grant.maxUses ?? 10,
+          expiresMs: grant.expiresMs ?? HOUR_MS / 2,
+          scope: grant.scope ?? 'chat',
+        } as const)
+  return { id: digestJson(offer), ...offer }
+}
+
+/** Returns why a grant to approve can never apply. */
+export function findGrantFault({
+  grants = [],
+  severity,
+  requirePreview,
+  chain,
+}: GrantNeeds): { readonly field: 'grants'; readonly fault: string } | undefined {
+  const [step] = chain
+  if (grants.length === 0) return undefined
+  if (chain.length !== 1 || step?.count !== 1)
+    return refuse('is not possible if several people decide')
+  if (step.principals.length === 0)
+    return refuse('needs `principals`, because a person may lose a role')
+  if (grants.every(({ effect }) => effect === 'deny')) return undefined
+  if (severity === 'high') return refuse('cannot approve with severity `high`')
+  return requirePreview ? refuse('cannot approve with `requirePreview`') : undefined
+}
+
+function refuse(why: string) {
+  return { field: 'grants', fault: `${why}. Remove it.` } as const
+}

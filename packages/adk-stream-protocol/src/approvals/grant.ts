@@ -1,0 +1,54 @@
+import type { GrantOffer } from '../protocol/grants.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
+
+/** A decision of a person for calls that follow. */
+export interface Grant {
+  readonly id: string
+  /** The chat in which it was given. */
+  readonly chat: AppChatRef
+  /** The approval with whose decision it was given, and its call. */
+  readonly approvalId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly title?: string
+  /** The principal who gave it. */
+  readonly by: string
+  readonly offer: GrantOffer
+  /** The values of the pinned arguments. */
+  readonly pinned: Readonly<Record<string, unknown>>
+  readonly declaration: string
+  readonly policyVersion?: string
+  readonly severity?: 'low' | 'medium' | 'high'
+  readonly grantedAt: number
+  /** When it ends, by the clock of the store. Absent for a denial. */
+  readonly expiresAt?: number
+}
+
+/** A grant with what has become of it. */
+export interface StoredGrant extends Grant {
+  readonly state: 'open' | 'suspended' | 'revoked' | 'replaced'
+  readonly uses: number
+  /** The exact sum of the budget's argument. */
+  readonly spent: number
+}
+
+/** A change of a grant that is stored in the transaction of a transition. */
+export type GrantWrite =
+  /** Adds a grant, and replaces the open one of the same tool and scope. `max`: the exact largest sum, if there is a budget. */
+  | { readonly type: 'open'; readonly grant: Grant; readonly max?: number }
+  /** Uses a grant. The transaction stores nothing if the grant is not open, has ended, or would exceed its limits. */
+  | {
+      readonly type: 'use'
+      readonly owner: GrantOwner
+      readonly id: string
+      readonly amount: number
+    }
+  /** Ends an open grant. Has no effect on one that has ended. */
+  | {
+      readonly type: 'end'
+      readonly owner: GrantOwner
+      readonly id: string
+      readonly state: 'suspended' | 'revoked'
+    }
+
+type GrantOwner = Omit<AppChatRef, 'chatId'>

@@ -1,0 +1,90 @@
+import type { GrantWrite } from '../../../approvals/grant.ts'
+import { ownerColumns } from '../../keys.ts'
+import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { GrantStore } from '../../tables/grants.ts'
+import { grantStore, toGrantRow } from '../../tables/grants.ts'
+import type { Clocks, Database, RunStatement } from '../database.ts'
+import { IN_CHAT, queryOf } from './queries.ts'
+
+export const GRANT_TABLES: FeatureTables = {
+  create: `
+  -- Decisions of people for calls that follow. max_uses, max_spent, expires_at: NULL if there is no limit.
+  CREATE TABLE $schema.grants (
+    seq bigint GENERATED ALWAYS AS IDENTITY,
+    app_name text COLLATE "C" NOT NULL,
+    principal_id text COLLATE "C" NOT NULL,
+    chat_id text COLLATE "C" NOT NULL,
+    grant_id text COLLATE "C" NOT NULL,
+    tool_name text COLLATE "C" NOT NULL,
+    scope text NOT NULL,
+    max_uses integer,
+    max_spent bigint,
+    expires_at double precision,
+    body text NOT NULL,
+    state text NOT NULL,
+    uses integer NOT NULL,
+    spent bigint NOT NULL,
+    PRIMARY KEY (app_name, principal_id, grant_id)
+  );
+  CREATE INDEX grants_open ON $schema.grants (app_name, principal_id, tool_name) WHERE state = 'open';
+  `,
+  owned: ['grants'],
+  ofChats: ['grants'],
+}
+
+const OF_OWNER = 'app_name = $1 AND principal_id = $2'
+
+/** Reads grants. */
+export function postgresGrants(database: Database, schema: string, { clock }: Clocks): GrantStore {
+  const query = queryOf(database)
+  const select = `SELECT body, state, uses, spent FROM ${schema}.grants`
+  return grantStore({
+    list: query(`
+      ${select} WHERE ${OF_OWNER} AND state IN ('open', 'suspended') AND (expires_at IS NULL OR expires_at > ${clock})
+      ORDER BY seq DESC LIMIT 100`),
+    get: query(`${select} WHERE ${OF_OWNER} AND grant_id = $3`),
+    remove: query(`DELETE FROM ${schema}.grants WHERE ${OF_OWNER} AND grant_id = $3`),
+    dropChat: query(`DELETE FROM ${schema}.grants WHERE ${IN_CHAT}`),
+  })
+}
+
+/** Returns a function that changes a grant in a transaction. It returns false if a grant cannot be used. */
+export function postgresGrantWrites(
+  schema: string,
+  { clock }: Clocks,
+): (run: RunStatement, write: GrantWrite) => Promise<boolean> {
+  const grants = `${schema}.grants`
+  const replace = `
+    UPDATE ${grants} SET state = 'replaced'
+    WHERE ${OF_OWNER} AND tool_name = $4 AND scope = $5 AND (scope = 'person' OR chat_id = $3) AND state = 'open'`
+  const add = `
+    INSERT INTO ${grants} (app_name, principal_id, chat_id, grant_id, tool_name, scope, max_uses, max_spent, expires_at,
+      body, state, uses, spent)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'open', 0, 0)`
+  // Of two servers that use the same grant, the later one waits for the row, and then checks it again.
+  const use = `
+    UPDATE ${grants} SET uses = uses + 1, spent = spent + $4::bigint
+    WHERE ${OF_OWNER} AND grant_id = $3 AND state = 'open' AND (expires_at IS NULL OR expires_at > ${clock})
+      AND (max_uses IS NULL OR uses < max_uses) AND (max_spent IS NULL OR spent + $4::bigint <= max_spent)
+    RETURNING 1`
+  const end = `
+    UPDATE ${grants} SET state = $4 WHERE ${OF_OWNER} AND grant_id = $3 AND state IN ('open', 'suspended')`
+  return async (run, write) => {
+    switch (write.type) {
+      case 'open': {
+        const row = toGrantRow(write)
+        const [appName, principalId, chatId, , toolName, scope] = row
+        await run(replace, [appName, principalId, chatId, toolName, scope])
+        await run(add, row)
+        return true
+      }
+      case 'use': {
+        const values = [...ownerColumns(write.owner), write.id, write.amount]
+        return (await run(use, values)).length > 0
+      }
+      case 'end':
+        await run(end, [...ownerColumns(write.owner), write.id, write.state])
+        return true
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import type { GrantWrite } from '../../../approvals/grant.ts'
+import { ownerColumns } from '../../keys.ts'
+import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { GrantStore } from '../../tables/grants.ts'
+import { grantStore, toGrantRow } from '../../tables/grants.ts'
+import type { Connection } from '../connection.ts'
+import { IN_CHAT, queriesOf } from './queries.ts'
+
+export const GRANT_TABLES: FeatureTables = {
+  create: `
+  -- Decisions of people for calls that follow. max_uses, max_spent, expires_at: NULL if there is no limit.
+  CREATE TABLE grants (
+    app_name TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    grant_id TEXT NOT NULL,
+    tool_name TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    max_uses INTEGER,
+    max_spent INTEGER,
+    expires_at REAL,
+    body TEXT NOT NULL,
+    state TEXT NOT NULL,
+    uses INTEGER NOT NULL,
+    spent INTEGER NOT NULL,
+    PRIMARY KEY (app_name, principal_id, grant_id)
+  ) STRICT;
+  CREATE INDEX grants_open ON grants (app_name, principal_id, tool_name) WHERE state = 'open';
+  `,
+  owned: ['grants'],
+  ofChats: ['grants'],
+}
+
+const OF_OWNER = 'app_name = ?1 AND principal_id = ?2'
+
+/** Reads grants. `clock` is an SQL expression, in ms. */
+export function sqliteGrants(connection: Connection, clock: string): GrantStore {
+  const { read, writeDurably } = queriesOf(connection)
+  const select = 'SELECT body, state, uses, spent FROM grants'
+  return grantStore({
+    list: read(`
+      ${select} WHERE ${OF_OWNER} AND state IN ('open', 'suspended') AND (expires_at IS NULL OR expires_at > ${clock})
+      ORDER BY rowid DESC LIMIT 100`),
+    get: read(`${select} WHERE ${OF_OWNER} AND grant_id = ?3`),
+    remove: writeDurably(`DELETE FROM grants WHERE ${OF_OWNER} AND grant_id = ?3`),
+    dropChat: writeDurably(`DELETE FROM grants WHERE ${IN_CHAT}`),
+  })
+}
+
+/** Returns a function that changes a grant in a transaction. It returns false if a grant cannot be used. */
+export function sqliteGrantWrites(
+  connection: Connection,
+  clock: string,
+): (write: GrantWrite) => boolean {
+  const replace = connection.prepare(`
+    UPDATE grants SET state = 'replaced'
+    WHERE ${OF_OWNER} AND tool_name = ?4 AND scope = ?5 AND (scope = 'person' OR chat_id = ?3) AND state = 'open'`)
+  const add = connection.prepare(`
+    INSERT INTO grants (app_name, principal_id, chat_id, grant_id, tool_name, scope, max_uses, max_spent, expires_at, body,
+      state, uses, spent)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', 0, 0)`)
+  const use = connection.prepare(`
+    UPDATE grants SET uses = uses + 1, spent = spent + ?4
+    WHERE ${OF_OWNER} AND grant_id = ?3 AND state = 'open' AND (expires_at IS NULL OR expires_at > ${clock})
+      AND (max_uses IS NULL OR uses < max_uses) AND (max_spent IS NULL OR spent + ?4 <= max_spent)`)
+  const end = connection.prepare(`
+    UPDATE grants SET state = ?4 WHERE ${OF_OWNER} AND grant_id = ?3 AND state IN ('open', 'suspended')`)
+  return (write) => {
+    switch (write.type) {
+      case 'open': {
+        const row = toGrantRow(write)
+        const [appName = '', principalId = '', chatId = '', , toolName = '', scope = ''] = row
+        replace.run(appName, principalId, chatId, toolName, scope)
+        add.run(...row)
+        return true
+      }
+      case 'use':
+        return use.run(...ownerColumns(write.owner), write.id, write.amount) > 0
+      case 'end':
+        end.run(...ownerColumns(write.owner), write.id, write.state)
+        return true
+    }
+  }
+}

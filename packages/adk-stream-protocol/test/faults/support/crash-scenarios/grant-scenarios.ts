@@ -1,0 +1,81 @@
+import { expect } from 'vitest'
+
+import { textOf } from '../../../support/chat-probe.ts'
+import { type CrashScenarios, leaveOutRepeated, POLLING } from '../crash-pair.ts'
+import type { Folder } from '../folder.ts'
+import { Person, readEffects } from '../person.ts'
+
+const TIP = '[[call tip {"to": "花子", "amount": 10}]][[then]][[say Thanked.]]'
+
+/** Where the process is killed, how the covered call ends, and whether its effect has happened. */
+type KillPoint = readonly [moment: string, ends: 'succeeded' | 'unknown', effects: number]
+
+const KILL_POINTS = leaveOutRepeated<KillPoint>(
+  [
+    ['after-question', 'unknown', 0],
+    ['before-effect', 'unknown', 0],
+    ['after-effect', 'unknown', 1],
+    ['before-outcome', 'unknown', 1],
+    ['after-outcome', 'succeeded', 1],
+  ],
+  ['before-outcome'],
+)
+
+/** Calls that a grant covers. The grant was given in another chat. */
+export function grantScenarios(folder: Folder): CrashScenarios {
+  return {
+    begin: async (server, url) => {
+      await Promise.all(
+        KILL_POINTS.map(async ([moment]) => {
+          await giveGrant(personOf(moment, url, `first.${moment}`))
+          const person = personOf(moment, url)
+          // The request gets no response.
+          person.say(TIP).catch(() => undefined)
+          await server.waitForLine((line) => line === `at ${person.chatId}`)
+        }),
+      )
+    },
+    expectContinued: async (url) => {
+      await Promise.all(KILL_POINTS.map((point) => expectTipped(point, { url, folder })))
+    },
+  }
+}
+
+async function expectTipped(
+  [moment, ends, effects]: KillPoint,
+  { url, folder }: { readonly url: string; readonly folder: Folder },
+): Promise<void> {
+  const person = personOf(moment, url)
+  const isShown = ends === 'unknown' ? '"state":"unknown"' : '"outcome":"succeeded"'
+  const readReply = async (): Promise<string> => JSON.stringify((await person.messages())[1])
+  // The card of a call whose approval the conversation did not contain yet has only its error.
+  const expected = moment === 'after-question' ? 'may or may not have taken effect' : isShown
+  await expect.poll(readReply, POLLING).toContain(expected)
+  expect([moment, readEffects(folder.effects, person.chatId).length]).toEqual([moment, effects])
+  expect([moment, await person.approvals()]).toEqual([moment, []])
+  // The use stays spent, whatever became of the call.
+  expect([moment, await readUses(person)]).toEqual([moment, [{ uses: 1, spent: 10 }]])
+  await person.say(TIP)
+  const last = (await person.messages()).at(-1)
+  expect([moment, last && textOf(last)]).toEqual([moment, 'Thanked.'])
+  expect(readEffects(folder.effects, person.chatId)).toHaveLength(effects + 1)
+}
+
+function personOf(moment: string, url: string, chatId = `g0.${moment}.tip`): Person {
+  return new Person(url, { user: `g0.${moment}.tip`, chatId })
+}
+
+async function giveGrant(person: Person): Promise<void> {
+  await person.say(TIP)
+  const [approval] = await person.approvals()
+  const { body } = await person.get(`/approvals/${approval?.id}`)
+  const { offers } = (JSON.parse(body) as { approval: { offers: { id: string }[] } }).approval
+  const decided = { approved: true, offer: offers[0]?.id }
+  expect(await person.decide(approval?.id ?? '', decided)).toMatchObject({ status: 200 })
+}
+
+async function readUses(person: Person): Promise<unknown[]> {
+  const { body } = await person.get('/grants')
+  const { grants } = JSON.parse(body) as { grants: { uses: number; spent: number }[] }
+  return grants.map(({ uses, spent }) => ({ uses, spent }))
+}
