@@ -384,9 +384,10 @@ async function settleFailed(live: LiveSession, call: OpenCall): Promise<void> {
   } else if (call.inside.size > 0) return endInside(live, call, NOT_EXECUTABLE)
   const approval = await cancelApproval(live, call.id)
   const ending = approval && describeEnding(approval)
-  // The outcome of a browser call is not in the ledger.
-  const response =
-    asBrowserTool(call.tool) && approval?.state.name === 'succeeded' ? BROKEN : ending?.response
+  const { state } = approval ?? {}
+  // The result of a browser call that was handed over is not in the ledger.
+  const isHandedOver = state?.name === 'succeeded' && state.output === null
+  const response = asBrowserTool(call.tool) && isHandedOver ? BROKEN : ending?.response
   await settleCall(live, call, response ?? BROKEN, { note: ending?.note })
 }
 

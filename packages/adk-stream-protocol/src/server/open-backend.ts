@@ -56,6 +56,7 @@ export async function openBackend(
   const sessions = openSessions(settings, { store, ledger, agents, onWritten })
   const host = openHost(settings, { ledger, kinds, prior, agents, sessions, modelCalls })
   const browserTools = listBrowserTools(roots.values())
+  const mayEdit = createEditCheck(policy, onError)
   return {
     agents,
     host,
@@ -67,7 +68,9 @@ export async function openBackend(
     chats,
     isPageTool: (toolName) => browserTools.has(toolName),
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
-    mayEdit: createEditCheck(policy, onError),
+    // BT1702: the page runs the call that the model made.
+    mayEdit: async (approval, edit) =>
+      !browserTools.has(approval.toolName) && mayEdit(approval, edit),
     refresh: createRefresh(policy, kinds, onError),
     checkPreview: createPreviewCheck(policy, onError),
     appName,

@@ -144,6 +144,27 @@ test('[BT6] a gated tool accepts decision and output in one request', async () =
   ])
 })
 
+test('[BT1702] the arguments of a browser call cannot be edited, and it runs as it was requested', async () => {
+  await using server = await serve(locate({ gated: true }))
+  const browser = server.browser()
+  const asked = await ask(browser)
+  const [part] = toolParts(asked)
+  const { approval } = part as unknown as { approval: { id: string } }
+  const listed = await (await browser.get('/approvals')).json()
+  expect(JSON.stringify(listed)).toContain(approval.id)
+  expect(JSON.stringify(listed)).not.toContain('argsSchema')
+  const edited = await browser.post(`/approvals/${approval.id}`, { approved: true, args: {} })
+  expect([edited.status, await edited.json()]).toMatchObject([
+    409,
+    { error: { code: 'not-editable' } },
+  ])
+  const approved = await browser.post(`/approvals/${approval.id}`, { approved: true })
+  expect(approved.status).toBe(200)
+  await expect
+    .poll(async () => toolParts(await lastMessage(browser)))
+    .toMatchObject([{ state: 'input-available', input: {} }])
+})
+
 test('[BT6] a gated tool accepts the decision first and the output later', async () => {
   await using server = await serve(locate({ gated: true }))
   const browser = server.browser()

@@ -45,12 +45,13 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     })
 
   const show = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
-    const { ledger, refresh, findTool } = await backend.get()
+    const opened = await backend.get()
+    const { ledger, refresh } = opened
     const approval = await ledger.get(id, toDecider(principal))
     if (!approval) throw new ProtocolError('unknown-approval')
     const records = await collect(ledger.audit({ approvalId: id }))
     const history = records.map((record) => viewRecord(record, approval, principal))
-    const schema = await readSchema(approval, findTool)
+    const schema = await readSchema(approval, opened)
     const current = {
       ...(await refresh(approval, principal.id)),
       schema,
@@ -141,7 +142,8 @@ async function listApprovals(
     requester,
   } = checkInput(Query, query, BAD_QUERY)
   const filter = withoutUndefined({ states, toolName, requester })
-  const { ledger, refresh, findTool } = await backend.get()
+  const opened = await backend.get()
+  const { ledger, refresh } = opened
   const reader = toDecider(principal)
   if (after !== undefined && !(await ledger.get(after, reader))) {
     throw new ProtocolError('bad-request', { message: 'There is no page after this approval.' })
@@ -157,7 +159,7 @@ async function listApprovals(
   const approvals = await Promise.all(
     page.map(async (approval) => ({
       ...(await refresh(approval, principal.id)),
-      schema: await readSchema(approval, findTool),
+      schema: await readSchema(approval, opened),
     })),
   )
   const next = found.length > limit ? page.at(-1)?.id : undefined
@@ -250,14 +252,14 @@ const BAD_QUERY = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`
 
 const NO_HISTORY = 'The store of this server lists pending approvals only.'
 
-/** Returns the schema for a form that edits the arguments of a pending call. Several approvers cannot edit. */
+/** Returns the schema for a form that edits the arguments of a pending call. Several approvers cannot edit, and nobody a call of the page. */
 export async function readSchema(
   { chat, toolName, terms, state }: Approval,
-  findTool: Backend['findTool'],
+  { findTool, isPageTool }: Pick<Backend, 'findTool' | 'isPageTool'>,
 ): Promise<Record<string, unknown> | undefined> {
   const [step, ...rest] = terms.chain
   if (state.name !== 'requested' || step?.count !== 1 || rest.length > 0) return undefined
-  if (terms.kind !== undefined) return undefined
+  if (terms.kind !== undefined || isPageTool(toolName)) return undefined
   // The agent of an old chat may not exist any more (RQ184). The approval can still be read.
   const tool = await findTool(chat, toolName).catch(() => undefined)
   return tool && readArgumentsJsonSchema(tool)

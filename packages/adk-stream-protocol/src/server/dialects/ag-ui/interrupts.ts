@@ -60,7 +60,7 @@ async function toInterrupt(
 ): Promise<OpenInterrupt> {
   const { id, toolCallId, toolName, deadline } = approval
   const current = await backend.refresh(approval, principal.id)
-  const schema = await readSchema(approval, backend.findTool)
+  const schema = await readSchema(approval, backend)
   const view = viewApproval(current.approval, principal, { ...current, schema, names: NO_NAMES })
   const { hint, title, kind } = current.approval.terms
   const preview = current.preview.state === 'made' ? current.preview.preview : undefined
