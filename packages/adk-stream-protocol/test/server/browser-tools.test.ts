@@ -150,7 +150,7 @@ test('[BT1702] the arguments of a browser call cannot be edited, and it runs as 
   const asked = await ask(browser)
   const [part] = toolParts(asked)
   const { approval } = part as unknown as { approval: { id: string } }
-  const listed = await (await browser.get('/approvals')).json()
+  const listed: unknown = await (await browser.get('/approvals')).json()
   expect(JSON.stringify(listed)).toContain(approval.id)
   expect(JSON.stringify(listed)).not.toContain('argsSchema')
   const edited = await browser.post(`/approvals/${approval.id}`, { approved: true, args: {} })
