@@ -8,15 +8,15 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 
 /** The size that imports add to the bundle of a page, without `ai` and `react`, in KB: minified, and then compressed. */
 const LIMITS = [
-  ['{ adkApi }', 'client/index.ts', 20, 8],
-  ['{ sseTransport }', 'client/index.ts', 29, 11],
+  ['{ adkApi }', 'client/index.ts', 21, 8],
+  ['{ sseTransport }', 'client/index.ts', 30, 11],
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
   ['{ useAdkChat }', 'react/index.ts', 51, 18],
-  ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 60, 22],
-  ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 72, 26],
-  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 145, 51],
+  ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 62, 23],
+  ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 74, 27],
+  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 147, 52],
   ['*', 'client/index.ts', 90, 30],
-  ['*', 'react/index.ts', 203, 70],
+  ['*', 'react/index.ts', 203, 71],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 
