@@ -9,7 +9,7 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 /** The size that imports add to the bundle of a page, without `ai` and `react`, in KB: minified, and then compressed. */
 const LIMITS = [
   ['{ adkApi }', 'client/index.ts', 21, 8],
-  ['{ sseTransport }', 'client/index.ts', 30, 11],
+  ['{ sseTransport }', 'client/index.ts', 30, 12],
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
   ['{ useAdkChat }', 'react/index.ts', 51, 18],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 62, 23],
