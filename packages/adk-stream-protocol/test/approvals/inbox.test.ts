@@ -91,6 +91,29 @@ test('[AP1700] decisions in one request stand for themselves: each runs, is refu
     await expect(api.decideTogether(wrong)).rejects.toMatchObject({ code: 'bad-request' })
 })
 
+test('[AP1700] of calls that are approved together, one does not change the preview of another', async () => {
+  const balance = { read: () => 0 }
+  const preview = (): { headline: string } => ({ headline: `Balance: ${balance.read()}` })
+  await using testBridge = await TestBridge.open({
+    approvals: { process_payment: { preview, requirePreview: true } },
+  })
+  balance.read = () => testBridge.wallet.balance
+  const page = testBridge.page()
+  const calls = [1, 2, 3].map((amount) => callPayment(amount)).join('')
+  const parts = [{ type: 'text', text: `${calls}[[then]][[say Done.]]` }]
+  await page.post({ id: 'chat-1', messages: [{ id: 'u1', role: 'user', parts }] })
+  const api = adkApi({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
+  const listed = await api.listApprovals()
+  const decisions = listed.map((approval) => ({
+    approvalId: approval.id,
+    approved: true,
+    preview: approval.preview?.digest,
+  }))
+  expect(decisions).toHaveLength(3)
+  expect(await api.decideTogether(decisions)).toEqual(new Map())
+  for (const { approvalId } of decisions) await page.untilState(approvalId, 'succeeded')
+})
+
 test('[AP142] a vote can be withdrawn while other people still have to decide, and nothing runs', async () => {
   await using testBridge = await TestBridge.open({ approvals: MANAGER_THEN_EXECUTIVE })
   const { page, id } = await requestPayment(testBridge)

@@ -75,22 +75,24 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
   const decideTogether = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const body = checkInput(DecisionsBody, await readJson(exchange, limits), BAD_DECISIONS)
     const { ledger } = await backend.get()
-    const results = []
-    for (const { id, approved, reason, preview: seen } of body.decisions) {
-      try {
-        const approval = await ledger.get(id, toDecider(principal))
-        if (approved && approval && assessRisk(approval).severity === 'high')
-          throw new ProtocolError('not-allowed', { message: ALONE })
-        const decided = await decisions.decideById(principal, {
-          approvalId: id,
-          approved,
-          ...withoutUndefined({ reason, preview: seen }),
-        })
-        results.push({ id, state: decided.state.name })
-      } catch (thrown) {
-        results.push({ id, ...readError(thrown).toJSON() })
-      }
-    }
+    // At the same time: the effect of one call may change the preview of the next.
+    const results = await Promise.all(
+      body.decisions.map(async ({ id, approved, reason, preview: seen }) => {
+        try {
+          const approval = await ledger.get(id, toDecider(principal))
+          if (approved && approval && assessRisk(approval).severity === 'high')
+            throw new ProtocolError('not-allowed', { message: ALONE })
+          const decided = await decisions.decideById(principal, {
+            approvalId: id,
+            approved,
+            ...withoutUndefined({ reason, preview: seen }),
+          })
+          return { id, state: decided.state.name }
+        } catch (thrown) {
+          return { id, ...readError(thrown).toJSON() }
+        }
+      }),
+    )
     return reply(200, { results })
   }
 

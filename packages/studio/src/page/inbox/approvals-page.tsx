@@ -63,11 +63,7 @@ export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) 
           <ApprovalInbox
             collapsible
             defaultOpenId={onlyId}
-            {...inbox}
-            onDecide={inbox.decide}
-            onCancelDecision={inbox.cancelDecision}
-            onWithdraw={inbox.withdraw}
-            onLoadMore={inbox.loadMore}
+            inbox={inbox}
             renderChatLink={renderChatLink}
           />
         </section>

@@ -67,14 +67,7 @@ export function Inbox({ inbox, chats, onOpenChat }: InboxProps) {
       </button>
       <div id={POPOVER_ID} className="popover inbox" popover="auto">
         <h2>{labels.title}</h2>
-        <ApprovalInbox
-          {...inbox}
-          onDecide={inbox.decide}
-          onCancelDecision={inbox.cancelDecision}
-          onWithdraw={inbox.withdraw}
-          onLoadMore={inbox.loadMore}
-          renderChatLink={renderChatLink}
-        />
+        <ApprovalInbox inbox={inbox} renderChatLink={renderChatLink} />
         <p>
           <a
             href={approvalsUrl()}
