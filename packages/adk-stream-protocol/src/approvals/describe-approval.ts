@@ -47,9 +47,8 @@ function shorten(text: string): string {
 
 /** The texts are literal already (AP1100), apart from those of a changed text. */
 function describePreview({ lines = [], changes = [], text, picture, blocked }: Preview): string[] {
-  const changed = text && [
-    `${text.label ?? ''}: ${toLiteral(text.before)} → ${toLiteral(text.after)}`,
-  ]
+  const prefix = text?.label === undefined ? '' : `${text.label}: `
+  const changed = text && [`${prefix}${toLiteral(text.before)} → ${toLiteral(text.after)}`]
   return [
     ...lines.map(({ label, value }) => `${label}: ${value}`),
     ...changes.map(({ label, before, after }) => `${label}: ${before} → ${after}`),

@@ -1,3 +1,4 @@
+import type { Approval } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../../server/auth/authenticate.ts'
@@ -36,19 +37,19 @@ function actionsOf(
   channel: NoticeChannel,
 ): ChannelActions {
   const { mayApprove = isNotHigh } = channel
+  const find = async (person: Principal, approvalId: string): Promise<Approval | undefined> =>
+    (await backend.get()).ledger.get(approvalId, toDecider(person))
   const read: ChannelActions['read'] = async (person, approvalId) => {
-    const { ledger, refresh } = await backend.get()
-    const approval = await ledger.get(approvalId, toDecider(person))
-    return approval && readSummary(refresh, approval)
+    const approval = await find(person, approvalId)
+    return approval && readSummary((await backend.get()).refresh, approval)
   }
-  /** What the owner of the chat sees is still true. The ledger compares what this person would see. */
+  /** Returns the digest of the preview as this person would see it, which the ledger compares. */
   const readOwnPreview = async (
     person: Principal,
     approvalId: string,
   ): Promise<string | undefined> => {
-    const { ledger, refresh } = await backend.get()
-    const approval = await ledger.get(approvalId, toDecider(person))
-    const made = approval && (await refresh(approval, person.id)).preview
+    const approval = await find(person, approvalId)
+    const made = approval && (await (await backend.get()).refresh(approval, person.id)).preview
     return made?.state === 'made' ? made.preview.digest : undefined
   }
   return {
