@@ -90,6 +90,14 @@ export function toGrantTerms(
   return step.principals.includes(owner) && offers.length > 0 ? { offers } : {}
 }
 
+/** Returns the terms of a call that no grant can cover. */
+export function withoutOffers<Terms extends GrantTerms>(
+  terms: Terms,
+): Omit<Terms, keyof GrantTerms> {
+  const { offers: _offers, declaration: _declaration, ...rest } = terms
+  return rest
+}
+
 function toOffer(grant: PolicyGrant): GrantOffer {
   const offer =
     grant.effect === 'deny'

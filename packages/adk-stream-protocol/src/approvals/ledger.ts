@@ -19,6 +19,7 @@ import { ApprovalWriter, type Steps } from './approval-writer.ts'
 import { ChatLocks, OwnLease } from './chat-locks.ts'
 import { maySee, type Decider } from './deciders.ts'
 import { digestCall, plainJson, recordable, type Call } from './digest.ts'
+import { withoutOffers } from './grant-terms.ts'
 import {
   nextApproval,
   nextApprovals,
@@ -148,7 +149,10 @@ export class Ledger {
     const { appName, principalId, chatId } = request.chat
     const chat = { appName, principalId, chatId }
     const args = plainJson('`args`', request.args)
-    const terms = plainJson('`terms`', request.terms)
+    // A grant covers neither questions nor the calls of agents that are used as tools.
+    const { kind, path } = request.terms
+    const isPlain = kind === undefined && path === undefined
+    const terms = plainJson('`terms`', isPlain ? request.terms : withoutOffers(request.terms))
     const digest = digestCall({ chat, toolCallId, toolName, args })
     const at = await this.#store.now()
     const deadline = at + deadlineMs

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 
 import type { BaseTool, Event, Session } from '@google/adk'
-import { getFunctionCalls, ToolConfirmation } from '@google/adk'
+import { getFunctionCalls, isAgentTool, ToolConfirmation } from '@google/adk'
 
 import { DENIED_BEFORE, UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { UNTRANSCRIBED, shorten } from '../agent/user-message.ts'
@@ -11,6 +11,7 @@ import { chatOf } from '../agent/tool-call.ts'
 import type { ApprovalTerms, ToolClaims } from '../approvals/approval.ts'
 import { readAnnotations } from '../approvals/approval.ts'
 import { isCompletable } from '../approvals/deciders.ts'
+import { withoutOffers } from '../approvals/grant-terms.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { digestDeclaration, fitsSchema } from './arguments-schema.ts'
@@ -110,13 +111,22 @@ async function resolve(
       ...(payload !== undefined && { payload }),
     },
   )
-  const terms = resolved?.offers
-    ? { ...resolved, declaration: digestDeclaration(tool, claims) }
-    : resolved
+  const terms = resolved?.offers ? toGrantable(tool, resolved, claims) : resolved
   // The terms stay: other ones would let fewer people approve than the policy wants.
   if (terms && !isAnsweredByOne && !isCompletable(terms.chain))
     defaults.onError(new NeverApprovedError(tool.name))
   return terms && (fitsSchema(tool, toolArgs) ? { ...terms, fitsSchema: true } : terms)
+}
+
+function toGrantable(
+  tool: BaseTool,
+  terms: ResolvedTerms,
+  claims: ToolClaims | undefined,
+): ResolvedTerms {
+  // An agent may pause, so its calls are always asked for.
+  return isAgentTool(tool)
+    ? withoutOffers(terms)
+    : { ...terms, declaration: digestDeclaration(tool, claims) }
 }
 
 /** The terms of a call need more different people than they name. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
 import type { Session } from '@google/adk'
-import { isAgentTool } from '@google/adk'
 
 import { describeEnding, toApprovedNote, toAskedNote } from '../agent/call-responses.ts'
 import type { UnaskedNote } from '../agent/events/event-notes.ts'
@@ -37,8 +36,8 @@ export async function decideUnasked(
   options: TermsOptions & { readonly ledger: Ledger },
 ): Promise<UnaskedApproval | undefined> {
   const { ledger, prior, onError } = options
-  // Only calls with offers can have been decided before. An agent may pause.
-  if (!prior || !resolved.offers || isAgentTool(call.tool)) return undefined
+  // Only calls with offers can have been decided before.
+  if (!prior || !resolved.offers) return undefined
   const terms = withUserText(resolved, session.events, messageId)
   const claim = toClaim(call)
   const decision = await prior
