@@ -4,7 +4,10 @@ import { useCallback, useMemo, useLayoutEffect, useRef } from 'react'
 import type { AdkApi } from '../client/api/adk-api.ts'
 
 /** The part of `AdkApi` that a chat uses. */
-export type ChatApi = Pick<AdkApi, 'loadChat' | 'watchChat' | 'decide' | 'readApproval'>
+export type ChatApi = Pick<
+  AdkApi,
+  'loadChat' | 'watchChat' | 'decide' | 'decideTogether' | 'readApproval'
+>
 
 /** Returns a stable `api`, even if the page creates one at every render. A new object would attach the chat again. */
 export function useStableApi(api: ChatApi | undefined): ChatApi | undefined {
@@ -17,6 +20,7 @@ export function useStableApi(api: ChatApi | undefined): ChatApi | undefined {
       loadChat: (...args) => current().loadChat(...args),
       watchChat: (...args) => current().watchChat(...args),
       decide: (...args) => current().decide(...args),
+      decideTogether: (...args) => current().decideTogether(...args),
       readApproval: (...args) => current().readApproval(...args),
     }
     // `latest` has the current one.

@@ -55,7 +55,8 @@ test('[AP1700] decisions in one request stand for themselves: each runs, is refu
     },
   })
   const page = testBridge.page()
-  const calls = [1, 2, 3, 99].map((amount) => callPayment(amount)).join('')
+  const paid = [1, 2, 3, 99].map((amount) => callPayment(amount))
+  const calls = [...paid, callPayment(4, 'Ana\u202Eana')].join('')
   const parts = [{ type: 'text', text: `${calls}[[then]][[say Done.]]` }]
   await page.post({ id: 'chat-1', messages: [{ id: 'u1', role: 'user', parts }] })
   const { approvals = [] } = await page.list('state=requested')
@@ -65,6 +66,7 @@ test('[AP1700] decisions in one request stand for themselves: each runs, is refu
   const refused = await api.decideTogether([
     { approvalId: idOf(99), approved: true },
     { approvalId: idOf(3), approved: true },
+    { approvalId: idOf(4), approved: true },
     { approvalId: idOf(1), approved: true },
     { approvalId: 'none', approved: true },
     { approvalId: idOf(2), approved: false, reason: 'Not this one.' },
@@ -73,6 +75,7 @@ test('[AP1700] decisions in one request stand for themselves: each runs, is refu
   expect(codes).toEqual([
     [idOf(99), 'not-allowed'],
     [idOf(3), 'not-allowed'],
+    [idOf(4), 'not-allowed'],
     ['none', 'unknown-approval'],
   ])
   await page.untilState(idOf(1), 'succeeded')

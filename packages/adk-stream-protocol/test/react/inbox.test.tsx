@@ -551,12 +551,13 @@ test.each([
       pending('a', 1),
       {
         ...pending('b', 2),
-        preview: { headline: 'Send $2', digest: 'd2' },
+        preview: { headline: 'Send $2', lines: [{ label: 'Fee', value: '$0' }], digest: 'd2' },
         hasPreview: true as const,
       },
       { ...pending('c', 3), severity: 'high' as const },
       { ...pending('d', 4), voted: true },
       { ...pending('e', 5), toolName: 'other' },
+      { ...pending('f', 6), severity: 'medium' as const, misleading: true as const },
     ]
     const api: InboxApi = {
       listApprovals: async () => approvals,
@@ -578,7 +579,7 @@ test.each([
     const items = summary.closest('details')?.querySelectorAll('li')
     expect([...(items ?? [])].map(({ textContent }) => textContent)).toEqual([
       expect.stringMatching(/pay.*amount: 1$/),
-      'Send $2amount: 2',
+      'Send $2amount: 2Fee$0',
     ])
     const name = approved ? together.approve(2) : together.deny(2)
     await user.click(screen.getByRole('button', { name }))

@@ -127,12 +127,17 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
           </p>
           {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
           {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}
-          <DecideTogether
-            approvals={approvals}
-            deciding={deciding}
-            waitingDecisions={shown.waitingDecisions}
-            onDecide={onDecideTogether && decideTogether}
-          />
+          {onDecideTogether && (
+            <DecideTogether
+              calls={approvals.filter(
+                (each) =>
+                  isUndecided(each) &&
+                  deciding?.has(each.id) !== true &&
+                  shown.waitingDecisions?.has(each.id) !== true,
+              )}
+              onDecide={decideTogether}
+            />
+          )}
         </>
       }
       after={<LoadMore {...shown} onGone={focusList} />}

@@ -1,27 +1,39 @@
 import type { PendingApproval } from '../../protocol/server-views.ts'
-import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
+import { hasMisleadingValue } from '../../shared/misleading-values.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
-import { isUndecided } from '../reading/approval.ts'
 import { toCallTitle } from '../reading/question.ts'
-import { raiseShownSeverity } from '../reading/risk.ts'
 import { OutlinedButton } from './buttons.tsx'
+import { PreviewView } from './call-preview.tsx'
 import { LiteralText } from './call-details.tsx'
 
-interface DecideTogetherProps {
-  readonly approvals: readonly PendingApproval[]
-  readonly deciding: ReadonlySet<string> | undefined
-  readonly waitingDecisions: WaitingDecisions | undefined
-  readonly onDecide:
-    | ((approvals: readonly PendingApproval[], approved: boolean) => void | Promise<void>)
-    | undefined
+/** A call that waits for a decision of this person, in a chat or in the inbox. */
+type UndecidedCall = Pick<
+  PendingApproval,
+  | 'id'
+  | 'toolName'
+  | 'title'
+  | 'args'
+  | 'kind'
+  | 'payload'
+  | 'severity'
+  | 'misleading'
+  | 'preview'
+  | 'hasPreview'
+>
+
+interface DecideTogetherProps<Call extends UndecidedCall> {
+  readonly calls: readonly Call[]
+  readonly onDecide: (calls: readonly Call[], approved: boolean) => void
 }
 
 /** Offers one decision for the calls of a tool that wait, with each of them in words. */
-export function DecideTogether({ onDecide, ...props }: DecideTogetherProps) {
+export function DecideTogether<Call extends UndecidedCall>({
+  calls,
+  onDecide,
+}: DecideTogetherProps<Call>) {
   const labels = useAdkLabels()
   const describe = useDescribeCall()
-  if (!onDecide) return null
-  return findAlike(props, describe).map(([first, ...rest]) => {
+  return findAlike(calls, describe).map(([first, ...rest]) => {
     const alike = [first, ...rest]
     const { together } = labels.inbox
     return (
@@ -39,14 +51,15 @@ export function DecideTogether({ onDecide, ...props }: DecideTogetherProps) {
                 values={args}
               />
               <LiteralText in="p" className="adk-status" text={listArguments(args)} />
+              {preview && <PreviewView preview={preview} />}
             </li>
           ))}
         </ol>
         <div className="adk-actions">
-          <OutlinedButton onClick={() => void onDecide(alike, true)}>
+          <OutlinedButton onClick={() => onDecide(alike, true)}>
             {together.approve(alike.length)}
           </OutlinedButton>
-          <OutlinedButton onClick={() => void onDecide(alike, false)}>
+          <OutlinedButton onClick={() => onDecide(alike, false)}>
             {together.deny(alike.length)}
           </OutlinedButton>
         </div>
@@ -56,7 +69,7 @@ export function DecideTogether({ onDecide, ...props }: DecideTogetherProps) {
 }
 
 /** A description may leave values out. */
-function listArguments(args: PendingApproval['args']): string {
+function listArguments(args: UndecidedCall['args']): string {
   return Object.entries(args)
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     .join(', ')
@@ -65,26 +78,27 @@ function listArguments(args: PendingApproval['args']): string {
 /** The server accepts at most this many in one request. */
 const MAX_TOGETHER = 50
 
-/** Returns the calls of each tool with at least two that this person can decide without a form. The server refuses high severity (AP1700). */
-function findAlike(
-  { approvals, deciding, waitingDecisions }: Omit<DecideTogetherProps, 'onDecide'>,
+/** Returns the calls of each tool with at least two that a person can decide without a form, and that the server lets them approve together (AP1700). */
+function findAlike<Call extends UndecidedCall>(
+  calls: readonly Call[],
   describe: ReturnType<typeof useDescribeCall>,
-): (readonly [PendingApproval, ...PendingApproval[]])[] {
-  const groups = new Map<string, [PendingApproval, ...PendingApproval[]]>()
-  for (const approval of approvals) {
-    const { id, toolName, args, kind, payload, preview, hasPreview } = approval
-    const shown = raiseShownSeverity(approval, args, describe(toolName, args, preview?.headline))
+): (readonly [Call, ...Call[]])[] {
+  const groups = new Map<string, [Call, ...Call[]]>()
+  for (const call of calls) {
+    const { toolName, args, kind, payload, preview, hasPreview } = call
+    const description = describe(toolName, args, preview?.headline)
     const isPlain =
       kind === undefined &&
       payload === undefined &&
-      shown.severity !== 'high' &&
+      call.severity !== 'high' &&
+      call.misleading !== true &&
+      !hasMisleadingValue(args, [description]) &&
       preview?.blocked === undefined &&
       (hasPreview !== true || preview !== undefined)
-    if (!isPlain || !isUndecided(approval) || deciding?.has(id) || waitingDecisions?.has(id))
-      continue
+    if (!isPlain) continue
     const group = groups.get(toolName)
-    if (group && group.length < MAX_TOGETHER) group.push(approval)
-    else if (!group) groups.set(toolName, [approval])
+    if (group && group.length < MAX_TOGETHER) group.push(call)
+    else if (!group) groups.set(toolName, [call])
   }
   return [...groups.values()].filter((group) => group.length > 1)
 }

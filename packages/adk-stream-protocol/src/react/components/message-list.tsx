@@ -10,6 +10,7 @@ import {
   asksForAnswer,
   findUndecided,
   type Decision,
+  type UndecidedCall,
   type Votes,
 } from '../reading/approval.ts'
 import { useSameObject } from '../use-stable.ts'
@@ -29,6 +30,7 @@ import { findInnerQuestions, toWaitsFor } from '../reading/question.ts'
 import type { Usage as UsageCount } from '../../protocol/message.ts'
 import { Announcer } from './announcer.tsx'
 import { ApprovalCard } from './approval-card.tsx'
+import { DecideTogether } from './decide-together.tsx'
 import { returnFocus } from './focus.ts'
 import { DataView, FileView, Reasoning, Sources, TextView } from './message-content.tsx'
 import { FailedReply } from './problems.tsx'
@@ -48,6 +50,13 @@ export interface MessageListProps extends Partial<ApprovalContextValue> {
   readonly messages?: readonly UIMessage[] | undefined
   /** The `status` of `useChat`. Default: that of `chat`, or `ready`. */
   readonly status?: string | undefined
+  /** Sends decisions about several approvals at once. Without it, each is decided by itself. */
+  readonly onDecideTogether?:
+    | ((
+        approvals: readonly Pick<Approval, 'approvalId' | 'preview'>[],
+        approved: boolean,
+      ) => void | Promise<void>)
+    | undefined
   /** Regenerates the last reply. The button is not shown if an approved call may have run in that reply. Pass a stable function. */
   readonly onRegenerate?: (() => void) | undefined
   /** Renders more actions in the footer of each message. Pass a stable function. */
@@ -62,6 +71,7 @@ export interface MessageListProps extends Partial<ApprovalContextValue> {
  * @inline
  */
 interface ShownChat extends Omit<ApprovalContextValue, 'onDecide' | 'onCancelDecision'> {
+  readonly decideTogether?: MessageListProps['onDecideTogether']
   readonly messages: readonly UIMessage[]
   readonly status: string
   readonly decide: ApprovalContextValue['onDecide']
@@ -76,11 +86,13 @@ interface SpeechView {
 
 /** Shows a conversation. A chunk renders only its own message. */
 export function MessageList(props: MessageListProps) {
-  const { messages, status, onRegenerate, renderActions, voice, ...cards } = toParts(props)
+  const { messages, status, onRegenerate, renderActions, voice, ...rest } = toParts(props)
+  const { onDecideTogether, ...cards } = rest
   const { message: labels } = useAdkLabels()
   const context = useCardContext(cards, messages)
   const logRef = useRef<HTMLDivElement>(null)
   const busy = isBusy({ status })
+  const undecided = findUndecided({ messages, ...context })
   const last = messages.at(-1)
   // A problem of the chat is shown below the list, with what to do.
   const failing = status === 'error' ? last : undefined
@@ -124,21 +136,40 @@ export function MessageList(props: MessageListProps) {
           <p className="adk-stopped">{labels.stopped}</p>
         )}
       </div>
+      {onDecideTogether && (
+        <DecideTogether
+          calls={undecided.filter(({ approval }) => approval.editable).map(toListed)}
+          onDecide={(calls, approved) => {
+            // The button disappears.
+            logRef.current?.focus()
+            void onDecideTogether(calls, approved)
+          }}
+        />
+      )}
       <Announcer
         {...{ logRef, messages, busy, voice }}
-        undecided={findUndecided({ messages, ...context }).map(
-          ({ approval }) => approval.approvalId,
-        )}
+        undecided={undecided.map(({ approval }) => approval.approvalId)}
       />
     </>
   )
 }
 
-/** Returns what the cards need. The same object until something of it changes. */
+/** Returns a call of a chat in the form of the inbox. */
+function toListed({ call, approval }: UndecidedCall) {
+  const { approvalId, hasPayload, ...terms } = approval
+  const listed = { toolName: getToolName(call), args: getArguments(call), payload: hasPayload }
+  return { ...terms, ...listed, approvalId, id: approvalId }
+}
+
 /** Returns the props, with the parts of the chat that they do not replace. */
 function toParts({ chat, ...own }: MessageListProps): ListParts {
   const parts = chat
-    ? { ...chat, onDecide: chat.decide, onCancelDecision: chat.cancelDecision }
+    ? {
+        ...chat,
+        onDecide: chat.decide,
+        onDecideTogether: chat.decideTogether,
+        onCancelDecision: chat.cancelDecision,
+      }
     : { messages: NO_MESSAGES, status: 'ready' }
   return { ...parts, ...withoutUndefined(own) }
 }
@@ -148,6 +179,7 @@ type ListParts = Omit<MessageListProps, 'chat' | 'messages' | 'status'> &
 
 const NO_MESSAGES: readonly UIMessage[] = []
 
+/** Returns what the cards need. The same object until something of it changes. */
 function useCardContext(
   props: Partial<ApprovalContextValue>,
   messages: readonly UIMessage[],

@@ -8,7 +8,7 @@ import type { ResponseChannel } from '../../client/connection/transport.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
 import type { ConnectionState } from '../../client/connection/connection-state.ts'
-import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
+import type { Approval, ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import type { Problem } from '../reading/problem.ts'
 import { markStopped } from './chat-actions.ts'
@@ -64,6 +64,16 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly deny: (approvalId: string, reason?: string) => Promise<void>
   /** Approves or denies a call. Pass it to `MessageList`. If the server refuses the decision, `refusals` says why. */
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
+  /**
+   * Approves or denies several calls in one request, with the previews that the person sees. If the server refuses some, `refusals` says why.
+   * Undefined without `api`, and with a plain AI SDK transport.
+   */
+  readonly decideTogether:
+    | ((
+        approvals: readonly Pick<Approval, 'approvalId' | 'preview'>[],
+        approved: boolean,
+      ) => Promise<void>)
+    | undefined
   /** Why the server refused decisions, by approval id. */
   readonly refusals: Refusals
   /** How many people have approved, by approval id. Needs `api`. */
@@ -123,7 +133,11 @@ export function useAdkChat<Tools extends UITools = UITools>(
   const localTools = { chat, results, tools: tools as BrowserTools | undefined }
   useLocalBrowserTools(localTools, shown.messages.at(-1))
   const target = { chat, attached, api, connection }
-  const decisions = useDecisions(target, { ...refused, outbox: options.api, onDecided: onApproval })
+  const { decidedTogether, ...decisions } = useDecisions(target, {
+    ...refused,
+    outbox: options.api,
+    onDecided: onApproval,
+  })
   const recovery = useRecovery(target, shown, refusals)
   const stop = useStop(chat, shown.status)
   const methods = useMemo(() => bindChat(chat), [chat])
@@ -140,7 +154,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
     connection,
     isConnected: connection.state !== 'lost' && connection.state !== 'closed',
     draftKey: useDraftKey(id, transport, options.api),
-    unconfirmed: useUnconfirmed(channel),
+    unconfirmed: useUnconfirmed(channel, decidedTogether),
   }
 }
 
@@ -164,13 +178,21 @@ function useStop<Tools extends UITools>(
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /** Returns the ids of responses that the server has not confirmed. Empty if the transport does not report them. */
-function useUnconfirmed(channel: ResponseChannel | undefined): ReadonlySet<string> {
+function useUnconfirmed(
+  channel: ResponseChannel | undefined,
+  decidedTogether: ReadonlySet<string>,
+): ReadonlySet<string> {
   const subscribe = useCallback(
     (listener: () => void) => channel?.responses.subscribe(listener) ?? (() => undefined),
     [channel],
   )
   const read = () => channel?.responses.unconfirmed ?? NO_IDS
-  return useSyncExternalStore(subscribe, read, () => NO_IDS)
+  const unconfirmed = useSyncExternalStore(subscribe, read, () => NO_IDS)
+  return useMemo(
+    () =>
+      decidedTogether.size === 0 ? unconfirmed : new Set([...unconfirmed, ...decidedTogether]),
+    [unconfirmed, decidedTogether],
+  )
 }
 
 interface Resumable {

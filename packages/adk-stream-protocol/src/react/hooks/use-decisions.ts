@@ -1,13 +1,15 @@
 import type { Chat } from '@ai-sdk/react'
 import type { UITools } from 'ai'
-import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import { type ConnectionState, isBrowserOffline } from '../../client/connection/connection-state.ts'
 import { DECISION_CANCELLED } from '../../client/connection/transport.ts'
-import type { Decision } from '../reading/approval.ts'
+import type { Approval, Decision } from '../reading/approval.ts'
+import { toServerError } from '../reading/problem.ts'
 import { sendDecision } from './chat-actions.ts'
+import type { Refusals } from './use-attached-chat.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
 import { usePendingIds, useRefusedDecisions, useWaitingDecisions } from './use-pending-approvals.ts'
 import { type ChatApi, useLatest } from '../use-stable.ts'
@@ -20,6 +22,9 @@ export interface ChatTarget<Tools extends UITools> {
   readonly api: ChatApi | undefined
   readonly connection: ConnectionState
 }
+
+/** An approval with the preview that the person sees. */
+export type ApprovalSeen = Pick<Approval, 'approvalId' | 'preview'>
 
 interface DecisionOptions {
   /** Keeps decisions that wait for the connection. */
@@ -39,7 +44,9 @@ export function useDecisions<Tools extends UITools>(
   const { attached, connection } = target
   const { outbox, clearUnavailable } = options
   const latestOutbox = useLatest(outbox)
-  const decide = useDecide(target, options)
+  const sending = usePendingIds()
+  const decide = useDecide(target, options, sending)
+  const together = useDecideTogether(target, options, sending)
   useEffect(() => {
     // The server can be reached again, so that the reason does not apply any more.
     if (connection.state === 'open') clearUnavailable()
@@ -62,6 +69,7 @@ export function useDecisions<Tools extends UITools>(
   )
   return {
     ...actions,
+    ...together,
     waitingDecisions: useWaitingDecisions(outbox),
     refusedDecisions: useRefusedDecisions(outbox),
   }
@@ -71,11 +79,11 @@ export function useDecisions<Tools extends UITools>(
 function useDecide<Tools extends UITools>(
   { chat, attached, api, connection }: ChatTarget<Tools>,
   { outbox, refuse, clearRefusal, onDecided }: DecisionOptions,
+  { add, remove }: SendingIds,
 ): (approvalId: string, decision: Decision) => Promise<void> {
   const latestConnection = useLatest(connection)
   const latestOutbox = useLatest(outbox)
   const shownChat = useShown(chat)
-  const { add, remove } = usePendingIds()
   return useCallback(
     async (approvalId, decision) => {
       if (!add(approvalId)) return
@@ -105,6 +113,42 @@ function useDecide<Tools extends UITools>(
       remove,
     ],
   )
+}
+
+type SendingIds = Pick<ReturnType<typeof usePendingIds>, 'add' | 'remove'>
+
+const NO_IDS: ReadonlySet<string> = new Set()
+
+/** Returns a function that decides several approvals in one request, and the ids of those that it has sent and that were not refused. */
+function useDecideTogether<Tools extends UITools>(
+  { attached, api }: ChatTarget<Tools>,
+  { refuse, clearRefusal, onDecided }: DecisionOptions,
+  { add, remove }: SendingIds,
+) {
+  const [decidedTogether, setDecided] = useState(NO_IDS)
+  const decideTogether = useCallback(
+    async (approvals: readonly ApprovalSeen[], approved: boolean): Promise<void> => {
+      const sent = approvals.filter(({ approvalId }) => add(approvalId))
+      const ids = sent.map(({ approvalId }) => approvalId)
+      for (const id of ids) clearRefusal(id)
+      setDecided((known) => new Set([...known, ...ids]))
+      const decisions = sent.map(({ approvalId, preview }) => ({
+        approvalId,
+        approved,
+        ...(preview && { preview: preview.digest }),
+      }))
+      const refused = await api
+        ?.decideTogether(decisions)
+        .catch((error: unknown): Refusals => new Map(ids.map((id) => [id, toServerError(error)])))
+      for (const [id, reason] of refused ?? []) refuse([id], reason)
+      // The messages show what was decided when the turn continues. Until then, the cards have no forms.
+      setDecided((known) => new Set([...known].filter((id) => refused?.has(id) !== true)))
+      for (const id of ids) remove(id)
+      onDecided()
+    },
+    [api, refuse, clearRefusal, onDecided, add, remove],
+  )
+  return { decidedTogether, decideTogether: api && attached ? decideTogether : undefined }
 }
 
 /** Returns the chat that the page shows. Undefined after it has left the page. */

@@ -14,6 +14,8 @@ export interface Approval extends Omit<
 > {
   /** What the call would do. Undefined if the policy gives no preview, or if it cannot be made. */
   readonly preview?: ShownPreview | undefined
+  /** Whether the tool asks for a value with the decision. */
+  readonly hasPayload?: true
   /** Whether the person can edit the arguments. False for approvals of a plain AI SDK server and those that need several people. */
   readonly editable: boolean
   /** Whether the AI SDK sends the person's decision only together with those about the other calls of the message. */
@@ -72,8 +74,12 @@ export function readApprovals({ parts }: Pick<UIMessage, 'parts'>): ReadonlyMap<
   }
   for (const part of parts) {
     if (part.type !== 'data-approval' || !('data' in part) || !isApprovalData(part.data)) continue
-    const { toolCallId, icon: _icon, payload: _payload, ...approval } = part.data
-    approvals.set(toolCallId, { ...approval, editable: (approval.approvers ?? 1) === 1 })
+    const { toolCallId, icon: _icon, payload, ...approval } = part.data
+    approvals.set(toolCallId, {
+      ...approval,
+      editable: (approval.approvers ?? 1) === 1,
+      ...(payload !== undefined && { hasPayload: true as const }),
+    })
   }
   return approvals
 }

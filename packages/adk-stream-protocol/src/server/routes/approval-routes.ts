@@ -80,7 +80,8 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
       body.decisions.map(async ({ id, approved, reason, preview: seen }) => {
         try {
           const approval = await ledger.get(id, toDecider(principal))
-          if (approved && approval && assessRisk(approval).severity === 'high')
+          const { severity, misleading = false } = approval ? assessRisk(approval) : {}
+          if (approved && (severity === 'high' || misleading))
             throw new ProtocolError('not-allowed', { message: ALONE })
           const decided = await decisions.decideById(principal, {
             approvalId: id,
@@ -205,7 +206,8 @@ const DecisionsBody = z.strictObject({
 
 const BAD_DECISIONS = `Send { "decisions": [{ "id", "approved": true or false, "reason"?: text, "preview"?: the digest of the preview that was shown }] }, for 1 to ${MAX_TOGETHER} different approvals.`
 
-const ALONE = 'This call is of high severity. Approve it by itself.'
+const ALONE =
+  'This call is of high severity, or has a value that could mislead. Approve it by itself.'
 
 const EditBody = z.strictObject({ args: UncheckedObject })
 

@@ -213,6 +213,7 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
   onShown(chat)
   const { messages, status, decide, refusals, votes, problem, recover } = chat
   const { hints, unconfirmed, isConnected, waitingDecisions, cancelDecision } = chat
+  const { decideTogether } = chat
   const desk = {
     onDecide: decide,
     refusals,
@@ -228,6 +229,7 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
         messages={messages}
         status={status}
         {...desk}
+        onDecideTogether={decideTogether}
         onCancelDecision={cancelDecision}
       />
       <ConnectionNotice chat={chat} />

@@ -95,9 +95,7 @@ export function Conversation(props: ConversationProps) {
           <EditContext value={busy ? undefined : edit}>
             <LockedContext value={locked}>
               <MessageList
-                {...chat}
-                onDecide={chat.decide}
-                onCancelDecision={chat.cancelDecision}
+                chat={chat}
                 onRegenerate={regenerate}
                 renderActions={renderActions}
                 voice={voice}
