@@ -31,6 +31,23 @@ export function channelRoutes(core: Core, { channels }: NotifyOptions): Route[] 
   })
 }
 
+/** Lets the channels listen that open a connection of their own. Returns a function that ends this. */
+export function listenToChannels(core: Core, { channels }: NotifyOptions): () => Promise<void> {
+  const closing = new AbortController()
+  const { signal } = closing
+  const listening = Object.entries(channels).map(async ([name, channel]) => {
+    try {
+      await channel.listen?.(actionsOf(core, name, channel), { signal, onError: core.onError })
+    } catch (error) {
+      core.onError(error)
+    }
+  })
+  return async () => {
+    closing.abort()
+    await Promise.all(listening)
+  }
+}
+
 function actionsOf(
   { backend, decisions }: Core,
   name: string,

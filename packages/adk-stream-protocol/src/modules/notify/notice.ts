@@ -93,6 +93,11 @@ export interface NoticeChannel {
    * `authenticate`: check the signature of the service first.
    */
   readonly receive?: (request: ChannelRequest, actions: ChannelActions) => Promise<ChannelReply>
+  /**
+   * Receives what people do in the service, if no request of it arrives: over a connection that the channel opens. Called once, when the
+   * bridge has started. Resolves when the signal is aborted.
+   */
+  readonly listen?: (actions: ChannelActions, until: ChannelListening) => Promise<void>
   /** Whether a person may approve a call in this channel. Denying is always possible. Default: unless its severity is high. */
   readonly mayApprove?: (approval: ApprovalSummary) => boolean
   /** Identifies the receiver. After `gone`, the channel is used again when this changes. Default: none. */
@@ -136,6 +141,17 @@ interface ChannelRequest {
   readonly headers: Headers
   /** The body as it was sent. Signatures cover its bytes. */
   readonly body: string
+}
+
+/**
+ * How long a channel listens, and where it reports errors.
+ *
+ * @inline
+ */
+interface ChannelListening {
+  /** Aborted when the bridge closes. */
+  readonly signal: AbortSignal
+  readonly onError: (error: unknown) => void
 }
 
 /**

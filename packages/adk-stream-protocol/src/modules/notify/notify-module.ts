@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
 import type { Core, OpenModule } from '../module.ts'
 import type { NotifyOptions } from './notice.ts'
-import { channelRoutes } from './channel-routes.ts'
+import { channelRoutes, listenToChannels } from './channel-routes.ts'
 import { Notifier } from './notifier.ts'
 import type { NoticeBody } from './plan-notices.ts'
 
@@ -30,6 +30,7 @@ const Notify = z.strictObject({
     z.looseObject({
       send: z.custom(isFunction, { error: 'a function' }),
       receive: z.custom(isFunction, { error: 'a function' }).optional(),
+      listen: z.custom(isFunction, { error: 'a function' }).optional(),
       mayApprove: z.custom(isFunction, { error: 'a function' }).optional(),
       address: z.string().optional(),
     }),
@@ -43,6 +44,8 @@ export const NotifyBridgeOptionsSchema = { notify: Notify.optional() }
 export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError }) => {
   if (!notify) return {}
   let notifier: Notifier | undefined
+  let core: Core | undefined
+  let stopListening: (() => Promise<void>) | undefined
   return {
     openKinds: (store) => {
       noticesOf(store)
@@ -58,11 +61,18 @@ export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError })
         onError,
       })
       ledger.onChange(() => notifier?.wake())
+      stopListening = core && listenToChannels(core, notify)
     },
     // Notices of other processes, and those whose time has come.
     sweep: async () => notifier?.wake(),
-    createRoutes: (core) => [...noticeRoutes(core), ...channelRoutes(core, notify)],
-    close: async () => notifier?.close(),
+    createRoutes: (parts) => {
+      core = parts
+      return [...noticeRoutes(parts), ...channelRoutes(parts, notify)]
+    },
+    close: async () => {
+      await stopListening?.()
+      await notifier?.close()
+    },
   }
 }
 

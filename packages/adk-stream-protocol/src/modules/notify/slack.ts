@@ -11,6 +11,7 @@ import { withoutUndefined } from '../../shared/collections.ts'
 import { toLiteral } from '../../shared/literal-text.ts'
 import type { ChannelActions, ChannelReply, Notice, NoticeChannel, NoticeType } from './notice.ts'
 import { NoticeError } from './notice.ts'
+import { runSlackSocket } from './slack-socket.ts'
 
 /**
  * Options of {@link slack}.
@@ -20,8 +21,13 @@ import { NoticeError } from './notice.ts'
 export interface SlackOptions {
   /** The bot token, `xoxb-…`, with the scope `chat:write`. */
   readonly token: string
-  /** The signing secret of the app. */
-  readonly signingSecret: string
+  /** The signing secret of the app, for clicks that Slack posts to `POST /channels/<name>`. Not needed with `appToken`. */
+  readonly signingSecret?: string
+  /**
+   * The token of the app for Socket Mode, `xapp-…`, with the scope `connections:write`. Clicks then arrive over a socket that the bridge opens,
+   * and no URL of the bridge needs to be public.
+   */
+  readonly appToken?: string
   /** The id of the channel for entries of the plan without `to`. */
   readonly channel: string
   /** Returns who a Slack account is in your application, or undefined if it is nobody. The policy decides what they may decide. */
@@ -58,10 +64,13 @@ const MAX_METADATA = 3_000
 
 /**
  * A channel that shows approvals as cards in Slack, with buttons to approve and to deny. A card is edited when its approval changes. In Slack,
- * set the request URL of the app's interactivity to `POST /channels/<name>` of the bridge.
+ * set the request URL of the app's interactivity to `POST /channels/<name>` of the bridge, or turn on Socket Mode and set `appToken`.
  */
 export function slack(options: SlackOptions): NoticeChannel {
-  const call = createCall(options)
+  const { token, appToken, signingSecret } = options
+  if (appToken === undefined && signingSecret === undefined)
+    throw new TypeError('slack: set `signingSecret`, or `appToken` for Socket Mode.')
+  const call = createCall(options, token)
   return {
     ...withoutUndefined({ mayApprove: options.mayApprove }),
     send: async (notice, { reference, signal }) => {
@@ -81,16 +90,27 @@ export function slack(options: SlackOptions): NoticeChannel {
       await call('chat.postMessage', reminder, signal)
       return { answer: 'reminded' }
     },
-    receive: async ({ headers, body }, actions) => {
-      if (!isSigned(headers, body, options.signingSecret))
-        throw new ProtocolError('unauthenticated', { message: 'The signature of Slack is wrong.' })
-      const payload = Interaction.safeParse(readPayload(body))
-      if (!payload.success)
-        throw new ProtocolError('bad-request', { message: 'This is no interaction of a card.' })
-      return handle(payload.data, { options, call, actions })
-    },
+    ...(signingSecret !== undefined && {
+      receive: async ({ headers, body }, actions) => {
+        if (!isSigned(headers, body, signingSecret))
+          throw new ProtocolError('unauthenticated', { message: BAD_SIGNATURE })
+        return handle(readPayload(body), { options, call, actions })
+      },
+    }),
+    ...(appToken !== undefined && {
+      listen: (actions, { signal, onError }) =>
+        runSlackSocket({
+          openConnection: async (until) =>
+            createCall(options, appToken)('apps.connections.open', {}, until),
+          handle: async (payload) => handle(payload, { options, call, actions }),
+          signal,
+          onError,
+        }),
+    }),
   }
 }
+
+const BAD_SIGNATURE = 'The signature of Slack is wrong.'
 
 /** Whether a request was signed by Slack within the last minutes. */
 function isSigned(headers: Headers, body: string, secret: string): boolean {
@@ -152,10 +172,11 @@ interface Handling {
 
 const DONE: ChannelReply = { status: 200 }
 
-async function handle(
-  payload: z.infer<typeof Interaction>,
-  { options, call, actions }: Handling,
-): Promise<ChannelReply> {
+/** Handles a click on a button or a form that was sent. */
+async function handle(given: unknown, { options, call, actions }: Handling): Promise<ChannelReply> {
+  const { data: payload } = Interaction.safeParse(given)
+  if (!payload)
+    throw new ProtocolError('bad-request', { message: 'This is no interaction of a card.' })
   const account = { teamId: payload.team.id, userId: payload.user.id }
   /** Shows the card with the preview of now. */
   const showAgain = async (person: Principal, approvalId: string): Promise<void> => {
@@ -390,7 +411,7 @@ function button(
 
 type CallSlack = (method: string, body: unknown, signal?: AbortSignal) => Promise<unknown>
 
-function createCall({ token, apiUrl = 'https://slack.com/api/' }: SlackOptions): CallSlack {
+function createCall({ apiUrl = 'https://slack.com/api/' }: SlackOptions, token: string): CallSlack {
   return async (method, body, signal = AbortSignal.timeout(10_000)) => {
     const response = await fetch(new URL(method, apiUrl), {
       method: 'POST',
