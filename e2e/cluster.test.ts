@@ -243,7 +243,7 @@ async function openChat(version: '6' | '7', name: string, { isLive = false } = {
     if (new URL(response.url()).pathname.startsWith('/stream')) streams.push(readInstance(response))
   })
   await serveStockPages(page, directory.path)
-  // AP790: a page that sends a message before this response may send a decision twice.
+  // AP11: a page that sends a message before this response may send a decision twice.
   const resumption = isLive || page.waitForResponse(/\/stream\/[^/]+\/stream$/)
   await page.goto(`${cluster.url}/stock/${version}/?chat=${name}${isLive ? '&live' : ''}`)
   await resumption

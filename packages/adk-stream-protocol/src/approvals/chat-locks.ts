@@ -64,7 +64,7 @@ export class ChatLocks {
     }
   }
 
-  /** LG800: releases the locks that could not be released. While this process renews its lease, they would not expire. */
+  /** LG29: releases the locks that could not be released. While this process renews its lease, they would not expire. */
   async releaseLeft(): Promise<void> {
     for (const [token, chat] of this.#unreleased) await this.unlock(chat, token)
   }

@@ -398,7 +398,7 @@ async function cancelApproval(
 ): Promise<Approval | undefined> {
   const { id } = (await ledger.findByCall(chat, toolCallId)) ?? {}
   if (id === undefined) return undefined
-  // LG801: the call has run, and its outcome could not be stored when it ended.
+  // LG82: the call has run, and its outcome could not be stored when it ended.
   await ledger.recordFinished()
   ledger.abandon(id)
   await ledger.cancel(id, NOT_EXECUTABLE)

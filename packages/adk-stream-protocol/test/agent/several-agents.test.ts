@@ -327,7 +327,7 @@ test('[RQ183] of two concurrent first messages on two servers, one selects the a
   expect(await here.chats()).toEqual([['chat-1', asked[0]]])
 })
 
-test('[AP180] after a restart, an approval runs the tool of the agent that asked, once', async () => {
+test('[RQ180] after a restart, an approval runs the tool of the agent that asked, once', async () => {
   const done: Done = []
   await using folder = await temporaryDirectory()
   const path = folder.file('chat.db')
@@ -356,7 +356,7 @@ test('[AP180] after a restart, an approval runs the tool of the agent that asked
   expect(server.errors).toEqual([])
 })
 
-test('[AP180] a call that was approved and not run before a crash is run by the right agent', async () => {
+test('[RQ180] a call that was approved and not run before a crash is run by the right agent', async () => {
   const done: Done = []
   await using folder = await temporaryDirectory()
   const path = folder.file('chat.db')
@@ -374,7 +374,7 @@ test('[AP180] a call that was approved and not run before a crash is run by the 
   expect(done).toEqual(['sales'])
 })
 
-test('[AP180] a decision at another server runs the tool of the right agent, once', async () => {
+test('[RQ180] a decision at another server runs the tool of the right agent, once', async () => {
   const done: Done = []
   await using folder = await temporaryDirectory()
   await using one = await openSqliteStore({ path: folder.file('chat.db') })
@@ -391,7 +391,7 @@ test('[AP180] a decision at another server runs the tool of the right agent, onc
   expect(done).toEqual(['support'])
 })
 
-test('[AP180] results of browser tools and of the application go to the agent of the chat', async () => {
+test('[RQ180] results of browser tools and of the application go to the agent of the chat', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const calls: Parameters<TestServer['bridge']['completeCall']>[0][] = []
   const tools = (name: string): BaseTool[] => {
@@ -608,7 +608,7 @@ describe('live', () => {
     expect(await new Caller(server).chats()).toEqual([['chat-1', 'sales']])
   })
 
-  test('[LV180] [AP180] after a restart, an approval of a live conversation runs the tool of its agent, and so do later calls', async () => {
+  test('[LV180] [RQ180] after a restart, an approval of a live conversation runs the tool of its agent, and so do later calls', async () => {
     const done: Done = []
     await using store = await openSqliteStore({ path: ':memory:' })
     {

@@ -83,7 +83,7 @@ describe.each(DECISIONS)('approved $how', ({ how, decision }) => {
     },
   )
 
-  it('[AP63] callbacks of plugins and of the agent are called once each, in the order of ADK', async () => {
+  it('[AP62] callbacks of plugins and of the agent are called once each, in the order of ADK', async () => {
     const early = await live(succeed, decision, { heard: true })
     expect(early.isEarly).toBe(true)
     expect(early.heard).toEqual([
@@ -97,7 +97,7 @@ describe.each(DECISIONS)('approved $how', ({ how, decision }) => {
     expect(late.heard).toEqual(early.heard)
   })
 
-  it('[AP63] a plugin receives an error once, and may replace it by a result', async () => {
+  it('[AP62] a plugin receives an error once, and may replace it by a result', async () => {
     const early = await live(fail, decision, { heard: true })
     expect(early.heard).toEqual([
       'plugin before',
@@ -113,7 +113,7 @@ describe.each(DECISIONS)('approved $how', ({ how, decision }) => {
     expect(late.events).toEqual(early.events)
   })
 
-  it('[AP63] a callback before the tool may replace its run', async () => {
+  it('[AP62] a callback before the tool may replace its run', async () => {
     const early = await live(succeed, decision, { heard: true, veto: true })
     expect(early.heard).toEqual(['plugin before', 'plugin after', 'agent after'])
     expect(JSON.stringify(early.told)).toContain('vetoed')

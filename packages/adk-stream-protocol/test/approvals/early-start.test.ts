@@ -42,7 +42,7 @@ test.each(['inbox', 'chat'])(
 )
 
 test.each(['inbox', 'chat'])(
-  '[AP350] a decision in the %s and the claim of its call are one commit',
+  '[AP61] a decision in the %s and the claim of its call are one commit',
   async (place) => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
@@ -124,7 +124,7 @@ const LATE: readonly (readonly [string, TestBridgeOptions])[] = [
   ],
 ]
 
-test.each(LATE)('[AP64] if %s, ADK starts the call', async (_where, options) => {
+test.each(LATE)('[AP62] if %s, ADK starts the call', async (_where, options) => {
   const sessionService = new HeldSessions()
   await using testBridge = await TestBridge.open({ ...options, sessionService })
   const page = testBridge.page()
@@ -139,7 +139,7 @@ test.each(LATE)('[AP64] if %s, ADK starts the call', async (_where, options) => 
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[AP64] several decisions in one request run one after the other, in the order of the calls', async () => {
+test('[AP62] several decisions in one request run one after the other, in the order of the calls', async () => {
   let running = 0
   let most = 0
   const before = async (): Promise<void> => {
@@ -210,7 +210,7 @@ test('[AP65] calls that are approved one by one run one after the other, each wi
   expect(testBridge.results).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
 })
 
-test('[AP66] the result of a turn that is stopped before ADK resumes is used by a later turn', async () => {
+test('[AP23] the result of a turn that is stopped before ADK resumes is used by a later turn', async () => {
   const started = defer()
   const gate = defer()
   const sessionService = new HeldSessions()

@@ -60,7 +60,7 @@ test.each([
   ['cannot ask people', false],
   ['may ask people', true],
 ])(
-  '[AP122] arguments of an MCP tool are edited within the schema of a server that %s',
+  '[AP5] arguments of an MCP tool are edited within the schema of a server that %s',
   async (_case, elicitation) => {
     await using bank = await openBank({ elicitation })
     const page = bank.testBridge.page()
@@ -75,7 +75,7 @@ test.each([
   },
 )
 
-test('[AP122] arguments can be edited only if the whole schema of the MCP server can be checked', async () => {
+test('[AP5] arguments can be edited only if the whole schema of the MCP server can be checked', async () => {
   const bank = await toBank('unused')
   const [transfer, byRule] = await bank.getTools()
   await bank.close()
@@ -124,11 +124,11 @@ test.each([
   [{ seats: 2, names: ['x', 'y', 'z'] }, false],
   [{ seats: 2, class: 3 }, false],
   [{ seats: 2, other: 1 }, false],
-])('[AP122] %j by the schema that a tool declares to the model: %s', (args, fits) => {
+])('[AP5] %j by the schema that a tool declares to the model: %s', (args, fits) => {
   expect(readArgumentsSchema(declared)?.safeParse(args).success).toBe(fits)
 })
 
-test('[AP122] a tool that declares no arguments has none to edit', () => {
+test('[AP5] a tool that declares no arguments has none to edit', () => {
   const bare: BaseTool = tool('bare', () => ({ ok: true }))
   expect(readArgumentsSchema(bare)?.safeParse({}).success ?? true).toBe(true)
   expect(readArgumentsSchema(bare)?.safeParse({ a: 1 }).success ?? false).toBe(false)
@@ -139,7 +139,7 @@ test.each([
   [z.object({ amount: z.number() }).refine(({ amount }) => amount < 9), false],
   [z.looseObject({ amount: z.number() }), true],
 ])(
-  '[AP122] the zod schema of a tool allows other properties only if it says so',
+  '[AP5] the zod schema of a tool allows other properties only if it says so',
   (parameters, allows) => {
     const pay = new FunctionTool({
       name: 'pay',

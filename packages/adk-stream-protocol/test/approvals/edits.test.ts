@@ -108,7 +108,7 @@ describe.each(clients)('$name', (client) => {
     ['over the limit', { amount: 900, recipient: '花子' }],
     ['for others to decide', { amount: 300, recipient: '花子' }],
     ['that the policy cannot judge', { amount: 40, recipient: '花子', currency: 'JPY' }],
-  ])('[AP5][LG9] an edit %s is rejected, and the approval stays open', async (_case, args) => {
+  ])('[AP5][AP5] an edit %s is rejected, and the approval stays open', async (_case, args) => {
     await using testBridge = await TestBridge.open({ approvals: byAmount })
     const page = testBridge.page()
     const chat = await page.open(client)

@@ -156,7 +156,7 @@ describe.each(approvingClients)('$name', (client) => {
     expect(bridge.asked).toBe(2)
   })
 
-  it('[AP582] an answer that is sent again after a lost connection continues at the next question', async () => {
+  it('[AP504] an answer that is sent again after a lost connection continues at the next question', async () => {
     await using files = await serveFiles(asksFor('city'), asksFor('days', 'integer'))
     await using bridge = await openBridge(files)
     const page = bridge.page()
@@ -204,7 +204,7 @@ test('[AP581] an approval of an earlier message is recorded, and its call runs a
 describe.each(DATABASES)('two servers on $name', ({ name, open }) => {
   const it = takeTurns({ group: name === 'SQLite' ? 0 : 1, groups: 2 })
 
-  it('[AP508] a client that answers at another server reads the rest of the turn there', async () => {
+  it('[AP503] a client that answers at another server reads the rest of the turn there', async () => {
     await using files = await serveFiles(asksFor('city'), asksFor('days', 'integer'))
     await using database = await open()
     await using one = await openBridge(files, { openStore: database.openStore })

@@ -324,7 +324,7 @@ test('[AP507] a question is cancelled when its server no longer waits', async ()
   expect(approval).toMatchObject({ data: { state: 'cancelled', reason } })
 })
 
-test('[AP508] another server can answer the question', async () => {
+test('[AP503] another server can answer the question', async () => {
   await using files = await serveHttp(asks(CITY))
   await using folder = await temporaryDirectory()
   const openStore = () => openSqliteStore({ path: folder.file('shared.db') })
@@ -337,7 +337,7 @@ test('[AP508] another server can answer the question', async () => {
   expect((await other.page().approval(question.id)).approval.state).toBe('succeeded')
 })
 
-test('[AP508] an approved call can ask, also if no client reads its turn', async () => {
+test('[AP503] an approved call can ask, also if no client reads its turn', async () => {
   await using files = await serveHttp(asks(CITY))
   await using bridge = await openFiles(files, { approvals: { 'files_*': true } })
   const page = bridge.page()
@@ -355,7 +355,7 @@ test('[AP508] an approved call can ask, also if no client reads its turn', async
   expect(bridge.errors).toEqual([])
 })
 
-test('[AP508] a call inside an agent that is used as a tool can ask', async () => {
+test('[AP503] a call inside an agent that is used as a tool can ask', async () => {
   await using files = await serveHttp(asks(CITY))
   const toolset = new MCPToolset(files.connection, [], 'files')
   await using bridge = await TestBridge.open({

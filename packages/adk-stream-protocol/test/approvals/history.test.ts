@@ -65,7 +65,7 @@ test('[AP453] decided approvals are listed for everyone who may see them, newest
   expect((await erin?.list('state=all'))?.approvals).toEqual([])
 })
 
-test('[AP454] decided approvals are read in pages; an invalid query is rejected', async () => {
+test('[AP453] decided approvals are read in pages; an invalid query is rejected', async () => {
   await using testBridge = await TestBridge.open({ approvals: POLICY })
   const page = testBridge.page()
   const asked: string[] = []

@@ -154,7 +154,7 @@ test('[AP142] a vote can be withdrawn while other people still have to decide, a
   expect(history[2]).toMatchObject({ by: 'mari', step: 0, dropped: [] })
 })
 
-test('[LG190] an approval is in the inbox of a person when it is their turn in the chain', async () => {
+test('[LG25] an approval is in the inbox of a person when it is their turn in the chain', async () => {
   await using testBridge = await TestBridge.open({ approvals: MANAGER_THEN_EXECUTIVE })
   const { page, id } = await requestPayment(testBridge)
   const [mari, mike, erin] = [

@@ -247,7 +247,7 @@ test('[AP457] the requester, the creator and voters cannot open a link with thei
   expect((await post(`${id}/link/open`, { token }, { 'x-api-key': 'taro' })).status).toBe(200)
 })
 
-test('[AP458] other sites cannot create, open or use a link, and a bridge without the option has none', async () => {
+test('[AP455] other sites cannot create, open or use a link, and a bridge without the option has none', async () => {
   await using scene = await open()
   const { testBridge, ask, post, create } = scene
   const id = await ask('chat-1')

@@ -180,7 +180,7 @@ describe.each(clients)('$name', (client) => {
 })
 
 test.each(approvingClients)(
-  '[AP790] $name: a client that sends a decision twice, because two of its streams overlap, receives the outcome twice',
+  '[AP11] $name: a client that sends a decision twice, because two of its streams overlap, receives the outcome twice',
   async (client) => {
     const call = defer()
     await using testBridge = await TestBridge.open({

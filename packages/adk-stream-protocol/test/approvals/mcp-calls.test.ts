@@ -22,7 +22,7 @@ async function say(page: Page, id: string, text: string): Promise<void> {
   await page.post({ id, messages: [message] })
 }
 
-test('[AP445] an MCP call of one chat is not interrupted by the end of a turn of another chat', async () => {
+test('[AP770] an MCP call of one chat is not interrupted by the end of a turn of another chat', async () => {
   const [started, released] = [defer(), defer()]
   await using files = await serveHttp([{ name: 'slow' }], async () => {
     started.resolve()

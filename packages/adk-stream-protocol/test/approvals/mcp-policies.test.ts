@@ -156,7 +156,7 @@ test.each([
   })
 })
 
-test('[AP442] what the server claimed when the call was made is recorded, and later claims change nothing', async () => {
+test('[AP441] what the server claimed when the call was made is recorded, and later claims change nothing', async () => {
   await using files = await serveHttp([DELETE])
   await using bridge = await openFiles(files, {
     'files_*': ({ server, annotations }) =>

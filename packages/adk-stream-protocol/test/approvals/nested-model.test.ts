@@ -197,7 +197,7 @@ function nodesOf(
   ]
 }
 
-test('[LG610] [LG710] no order of decisions, expiries and restarts breaks an invariant of calls inside agents of a node', async () => {
+test('[LG1] no order of decisions, expiries and restarts breaks an invariant of calls inside agents of a node', async () => {
   const property = fc.asyncProperty(plans, async (plan) => {
     const chat = new NestedChat(plan)
     await using testBridge = await TestBridge.open({

@@ -31,7 +31,7 @@ async function open(plays: Plays) {
 }
 
 describe.each(approvingClients)('$name', (client) => {
-  test('[AP501] a stock client answers a question inside an agent with addToolOutput, and the agent reads its question and the answer', async () => {
+  test('[AP500] a stock client answers a question inside an agent with addToolOutput, and the agent reads its question and the answer', async () => {
     const { testBridge, told } = await open({
       planner: [[ask('travel')], [say('All done.')]],
       travel: [[QUESTION], [say('Booked.')]],
@@ -60,7 +60,7 @@ describe.each(approvingClients)('$name', (client) => {
   })
 })
 
-test('[AP501] a question and an approval of one step inside an agent wait together, and each counts once', async () => {
+test('[AP500] a question and an approval of one step inside an agent wait together, and each counts once', async () => {
   const { testBridge, told } = await open({
     planner: [[ask('travel')], [say('All done.')]],
     travel: [[QUESTION, pay(5)], [say('Booked.')]],

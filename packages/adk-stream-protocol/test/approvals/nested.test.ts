@@ -311,7 +311,7 @@ describe.each(approvingClients.slice(1))('$name', (client) => {
     expect(reloaded.asked).toHaveLength(1)
   })
 
-  test('[AP406] arguments of a call inside can be edited, by the schema of its tool', async () => {
+  test('[AP400] arguments of a call inside can be edited, by the schema of its tool', async () => {
     const { testBridge, told } = await open(PLAYS)
     await using bridge = testBridge
     const page = bridge.page()
@@ -329,7 +329,7 @@ describe.each(approvingClients.slice(1))('$name', (client) => {
     expect(told['travel']).toMatchObject([{ edited_arguments: { amount: 3 } }])
   })
 
-  test('[AP406] the request to an agent can be edited', async () => {
+  test('[AP400] the request to an agent can be edited', async () => {
     const { testBridge, read } = await open(
       { planner: [[ask('travel', 'Book.')], [say('All done.')]], travel: [[say('Booked.')]] },
       { approvals: { travel: true } },
@@ -346,7 +346,7 @@ describe.each(approvingClients.slice(1))('$name', (client) => {
     expect(read['travel']).toMatchObject([{ parts: [{ text: 'Ask first.' }] }])
   })
 
-  test('[AP406] a tool inside that requests confirmation itself is approved, and runs again once', async () => {
+  test('[AP400] a tool inside that requests confirmation itself is approved, and runs again once', async () => {
     const runs: unknown[] = []
     const asking = tool('process_payment', (_args: unknown, context?: Context) => {
       if (!context?.toolConfirmation) context?.requestConfirmation({ hint: 'Really?', payload: 1 })
@@ -470,7 +470,7 @@ test('[AP802] a callback that throws after a call inside an agent does not hide 
     ])
 })
 
-test('[AP804] the other questions of an agent that has failed are cancelled', async () => {
+test('[AP803] the other questions of an agent that has failed are cancelled', async () => {
   const plays = { ...PLAYS, travel: [[pay(5), pay(6)], [say('Booked.')]] }
   const { testBridge } = await open(plays, { plugins: [new FailingAudit('audit')] })
   await using bridge = testBridge

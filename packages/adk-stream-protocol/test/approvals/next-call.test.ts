@@ -400,20 +400,20 @@ const paths: readonly [what: string, events: CallEvent[], state: string, effects
   ],
 ]
 
-describe('[AP210] the lifecycle of a call', () => {
-  test.each(paths)('[AP210] %s', (_, events, state, effects) => {
+describe('[AP3] the lifecycle of a call', () => {
+  test.each(paths)('[AP3] %s', (_, events, state, effects) => {
     const end = play(events)
     expect(end.state.name).toBe(state)
     expect(end.effects).toHaveLength(effects.length)
     expect(end.effects).toMatchObject(effects)
   })
 
-  test('[AP210] the model receives no result of a call that it cancelled', () => {
+  test('[AP3] the model receives no result of a call that it cancelled', () => {
     expect(play([run, modelCancelled, ran()]).state).toEqual({ name: 'settled', isCancelled: true })
     expect(play([...running, modelCancelled, ran({ isOpen: true })]).state.isCancelled).toBe(true)
   })
 
-  test('[AP210] an event that changes nothing returns the same state', () => {
+  test('[AP3] an event that changes nothing returns the same state', () => {
     const { state } = play(asked)
     for (const event of [outputReceived, changed(requested)])
       expect(nextCall(state, event)[0]).toBe(state)

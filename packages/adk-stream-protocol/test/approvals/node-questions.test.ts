@@ -129,7 +129,7 @@ describe.each(anyClient)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP485] a message is not an answer, and the question stays open', async () => {
+  test('[AP482] a message is not an answer, and the question stays open', async () => {
     const log: Log = []
     await using testBridge = await open(log, askAgain(log), { whilePending: 'keep' })
     const page = testBridge.page()
@@ -301,7 +301,7 @@ test.each(
   },
 )
 
-test('[AP612] a question of a node is answered at another server, and the workflow continues once', async () => {
+test('[AP484] a question of a node is answered at another server, and the workflow continues once', async () => {
   const log: Log = []
   await using folder = await temporaryDirectory()
   const openStore = () => openSqliteStore({ path: folder.file('shared.db') })

@@ -167,7 +167,7 @@ describe.each(clients)('$name', (client) => {
   test.each([
     ['without a word in between', ''],
     ['with text in between', '[[say Next.]]'],
-  ])('[AP10] one approval after the other %s, in one message', async (_case, between) => {
+  ])('[AP7] one approval after the other %s, in one message', async (_case, between) => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })

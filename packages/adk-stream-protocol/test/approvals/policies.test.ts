@@ -154,7 +154,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  it('[AP18] the people of a chain decide in order', async () => {
+  it('[AP17] the people of a chain decide in order', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: { chain: [{ roles: ['manager'] }, { roles: ['executive'] }] },

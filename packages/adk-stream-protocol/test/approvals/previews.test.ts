@@ -288,7 +288,7 @@ test.each([
   },
   { name: 'is invalid', preview: () => ({ lines: [{ label: 'x' }] }) as never },
 ])(
-  '[AP365] if the preview $name, an approval that depends on it is rejected, and a denial is accepted',
+  '[AP364] if the preview $name, an approval that depends on it is rejected, and a denial is accepted',
   async ({ preview }) => {
     const { testBridge, page, wallet, id } = await openAsked({
       policy: () => ({ process_payment: { preview, requirePreview: true } }),
@@ -308,7 +308,7 @@ test.each([
   },
 )
 
-test('[AP365] a function of the policy that takes too long counts as failed', async () => {
+test('[AP364] a function of the policy that takes too long counts as failed', async () => {
   vi.useFakeTimers()
   const late = callInTime('`preview` of the policy', () => new Promise(() => undefined))
   const failure = late.catch((error: unknown) => error)

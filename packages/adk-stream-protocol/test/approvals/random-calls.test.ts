@@ -285,7 +285,7 @@ const STARTED_LATER: Plan = {
 const CLIENTS = [...approvingClients, liveClient, ...ourClients]
 
 describe.each(CLIENTS)('$name', (client) => {
-  test('[AP1004] [PO1] calls of any kind, streamed and decided in any way, end as decided, and the chat goes on', async () => {
+  test('[AP7] [PO1] calls of any kind, streamed and decided in any way, end as decided, and the chat goes on', async () => {
     const property = fc.asyncProperty(plans, async (plan) => {
       const random = new RandomChat(plan)
       await using testBridge = await TestBridge.open({

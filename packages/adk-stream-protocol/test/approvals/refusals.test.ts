@@ -30,7 +30,7 @@ describe.each(clients)('$name', (client) => {
   it.each([
     ['approval', true],
     ['denial', false],
-  ])('[AP24] a repeated %s has no effect and gets the same response', async (_case, approved) => {
+  ])('[AP13] a repeated %s has no effect and gets the same response', async (_case, approved) => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -50,7 +50,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP24] the same approval many times at once runs once', async () => {
+  it('[AP13] the same approval many times at once runs once', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -69,7 +69,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  it('[AP24] a decision that contradicts the first one is rejected', async () => {
+  it('[AP13] a decision that contradicts the first one is rejected', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -86,7 +86,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP24] of two contradicting decisions in one request, the first counts', async () => {
+  it('[AP13] of two contradicting decisions in one request, the first counts', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)

@@ -43,7 +43,7 @@ describe.each(Object.entries(PLACES_BELOW))('%s', (_place, { agent, send }) => {
     }
   }
 
-  test('[AP693] deleting a chat cancels the task that waits in it', async () => {
+  test('[AP595] deleting a chat cancels the task that waits in it', async () => {
     await using waiting = await openWaiting()
     const { bridge, page, stateOf } = waiting
     expect(await page.delete()).toMatchObject({ status: 204 })
@@ -51,7 +51,7 @@ describe.each(Object.entries(PLACES_BELOW))('%s', (_place, { agent, send }) => {
     expect(bridge.errors).toEqual([])
   })
 
-  test('[AP693] a new message that cancels the question cancels its task', async () => {
+  test('[AP595] a new message that cancels the question cancels its task', async () => {
     await using waiting = await openWaiting({ whilePending: 'cancel' })
     const { bridge, page, chat, stateOf } = waiting
     await chat.send('[[say Something else.]]')
@@ -62,7 +62,7 @@ describe.each(Object.entries(PLACES_BELOW))('%s', (_place, { agent, send }) => {
   })
 })
 
-test('[AP693] deleting the data of a person cancels the tasks that wait for them', async () => {
+test('[AP595] deleting the data of a person cancels the tasks that wait for them', async () => {
   const { agent, send } = PLACES_BELOW['a sub-agent']
   await using remote = await serveA2a(() => QUESTION)
   await using bridge = await TestBridge.open({ isLive: false, agent: (m) => agent(m, remote) })
@@ -72,7 +72,7 @@ test('[AP693] deleting the data of a person cancels the tasks that wait for them
   await expect.poll(() => remote.stateOf(remote.received[0]?.taskId ?? '')).toBe('canceled')
 })
 
-test('[AP693] a task that cannot be cancelled is reported, and the chat is deleted', async () => {
+test('[AP595] a task that cannot be cancelled is reported, and the chat is deleted', async () => {
   const { agent, send } = PLACES_BELOW['a sub-agent']
   const remote = await serveA2a(() => QUESTION)
   await using bridge = await TestBridge.open({ isLive: false, agent: (m) => agent(m, remote) })
@@ -85,7 +85,7 @@ test('[AP693] a task that cannot be cancelled is reported, and the chat is delet
   expect(await page.inbox()).toEqual([])
 })
 
-test('[AP693] a live model that withdraws the call of a remote agent cancels its task', async () => {
+test('[AP595] a live model that withdraws the call of a remote agent cancels its task', async () => {
   await using remote = await serveA2a(() => QUESTION)
   await using bridge = await openLiveTestBridge({
     agent: (model) => PLACES_BELOW['an agent used as a tool'].agent(model, remote),

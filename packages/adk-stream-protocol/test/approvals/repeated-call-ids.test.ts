@@ -56,7 +56,7 @@ test.each([
   ['without', false, TWICE, 2],
   ['without a name and without', false, [{ id: 'call-1', args: {} }], 1],
 ])(
-  '[AP838] calls with one id %s approval (%s) are shown and answered one by one',
+  '[AP143] calls with one id %s approval (%s) are shown and answered one by one',
   async (_what, isGated, calls, count) => {
     const model = new OddModel(calls)
     const paid: unknown[] = []

@@ -15,7 +15,7 @@ const clients = clientsWith('6')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP27] a reloaded page shows the approval, and can approve it', async () => {
+  it('[AP42] a reloaded page shows the approval, and can approve it', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const before = await page.open(client)
@@ -33,7 +33,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   it.each([true, false])(
-    '[AP27] an approval survives a restart of the server; then the decision is %s',
+    '[AP42] an approval survives a restart of the server; then the decision is %s',
     async (approved) => {
       await using testBridge = await TestBridge.open()
       const page = testBridge.page()
@@ -53,7 +53,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP27] a page that stayed open decides at the restarted server', async () => {
+  it('[AP42] a page that stayed open decides at the restarted server', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)

@@ -192,7 +192,7 @@ describe('a decision that the conversation does not contain yet', () => {
   })
 
   test.each([...stockClients, ...ourClients])(
-    '[AP820] [CV797] $name: a person who may not decide one call decides another one after a manager has decided the first',
+    '[AP13] [CV797] $name: a person who may not decide one call decides another one after a manager has decided the first',
     async (stock) => {
       const chatId = `mixed-${stock.name.replaceAll(' ', '-')}`
       const text = `${callPayment(30, 'manager')}${callPayment(40, 'B')}[[then]][[say Paid.]]`

@@ -430,7 +430,7 @@ test.each([
   ['a call that needs no approval', call('get_weather', { place: 'Tokyo' }), 3],
   ['exit_loop', call('exit_loop'), 2],
 ])(
-  '[AP10] after an approved call, the model makes %s, and is called as often as needed',
+  '[AP7] after an approved call, the model makes %s, and is called as often as needed',
   async (_name, next, calls) => {
     const log: Log = []
     await using testBridge = await TestBridge.open({

@@ -66,7 +66,7 @@ function partsOf(message: ChatMessage | undefined): unknown {
 }
 
 test.each([...approvingClients, liveClient])(
-  '[AP44] $name: a client whose turn another tab stopped receives the outcome of its call, and the model does not continue',
+  '[AP13] $name: a client whose turn another tab stopped receives the outcome of its call, and the model does not continue',
   async (client) => {
     await using stopped = await openStopped(client)
     const { testBridge, page, chat, id } = stopped
@@ -87,7 +87,7 @@ test.each([...approvingClients, liveClient])(
 
 const [client = failWithoutClient()] = approvingClients
 
-test('[AP44] [AP795] while the call runs, a decision that contradicts the first one is rejected, and the chat takes other messages', async () => {
+test('[AP13] [AP795] while the call runs, a decision that contradicts the first one is rejected, and the chat takes other messages', async () => {
   await using stopped = await openStopped(client)
   const { page, chat, testBridge } = stopped
   const sent = JSON.stringify(page.sent[2]).replace('"approved":true', '"approved":false')

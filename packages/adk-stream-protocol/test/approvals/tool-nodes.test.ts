@@ -99,7 +99,7 @@ test.each([
   ['a bigint', 500n],
   ['an object with a bigint', { cents: 500n }],
   ['a cycle', createCycle()],
-])('[AP837] a turn continues after a function node that returned %s', async (_what, value) => {
+])('[AP800] a turn continues after a function node that returned %s', async (_what, value) => {
   const log: Log = []
   const pays = new FunctionNode('pays', () => {
     log.push('pays')

@@ -114,7 +114,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   it.each([true, false])(
-    '[AP22] a sub-agent requests approval and continues itself; approved: %s',
+    '[AP3] a sub-agent requests approval and continues itself; approved: %s',
     async (approved) => {
       await using testBridge = await TestBridge.open({
         agent: (model, tools) => {
@@ -143,7 +143,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP22] an approval of a sub-agent is decided after a restart', async () => {
+  it('[AP3] an approval of a sub-agent is decided after a restart', async () => {
     await using testBridge = await TestBridge.open({
       agent: (model, tools) => {
         const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })

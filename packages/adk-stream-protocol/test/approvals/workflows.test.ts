@@ -171,7 +171,7 @@ test('[AP480] calls of one node are decided apart: the next node starts when all
   expect(testBridge.errors).toEqual([])
 })
 
-test('[AP481] another server continues in the node that waits', async () => {
+test('[AP413] another server continues in the node that waits', async () => {
   const log: Log = []
   await using started = await start(log, chain('two'), { plans: { two: [pay('A')] } })
   const { testBridge, page } = started
@@ -183,7 +183,7 @@ test('[AP481] another server continues in the node that waits', async () => {
   await expectRecord(page, chat)
 })
 
-test('[AP481] an approval that expires in a node ends its call, and the next node runs', async () => {
+test('[AP413] an approval that expires in a node ends its call, and the next node runs', async () => {
   const log: Log = []
   await using testBridge = await TestBridge.open({
     isLive: false,
@@ -365,7 +365,7 @@ test('[MP670] more than 64 edges are not sent', async () => {
   expect(shown(large.chat)).toHaveProperty('0.steps.length', 66)
 })
 
-test('[AP487] parallel nodes wait apart, each continues once, and the node that joins them starts last', async () => {
+test('[AP480] parallel nodes wait apart, each continues once, and the node that joins them starts last', async () => {
   const log: Log = []
   await using started = await start(
     log,
@@ -404,7 +404,7 @@ test('[AP487] parallel nodes wait apart, each continues once, and the node that 
   expect(testBridge.errors).toEqual([])
 })
 
-test('[AP487] a loop continues in the iteration in which its node waits', async () => {
+test('[AP480] a loop continues in the iteration in which its node waits', async () => {
   const log: Log = []
   let rounds = 0
   await using started = await start(
@@ -435,7 +435,7 @@ test('[AP487] a loop continues in the iteration in which its node waits', async 
   await expectRecord(page, chat)
 })
 
-test('[AP487] a node of a nested workflow waits, and both workflows continue', async () => {
+test('[AP480] a node of a nested workflow waits, and both workflows continue', async () => {
   const log: Log = []
   await using started = await start(
     log,
@@ -458,7 +458,7 @@ test('[AP487] a node of a nested workflow waits, and both workflows continue', a
   await expectRecord(page, chat)
 })
 
-test('[AP487] a client that sends by itself decides two parallel nodes at once', async () => {
+test('[AP480] a client that sends by itself decides two parallel nodes at once', async () => {
   const log: Log = []
   await using started = await start(
     log,

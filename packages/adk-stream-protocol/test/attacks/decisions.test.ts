@@ -6,7 +6,7 @@ import type { Asked, Person } from '../faults/support/person.ts'
 const NOTHING: Asked = { approvalId: '', toolCallId: '', messageId: '' }
 const TRANSFER = '[[call pay {"to": "花子", "amount": 50}]]'
 
-test('[AP43] a decision without an approval changes nothing, in every form of request', async () => {
+test('[AP25] a decision without an approval changes nothing, in every form of request', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   await person.say('[[say Hello.]]')
@@ -30,7 +30,7 @@ test('[AP43] a decision without an approval changes nothing, in every form of re
   expect(await person.messages()).toHaveLength(2)
 })
 
-test('[AP43] the id of a call is not accepted as the id of its approval', async () => {
+test('[AP25] the id of a call is not accepted as the id of its approval', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const asked = await person.ask()
@@ -47,7 +47,7 @@ test('[AP43] the id of a call is not accepted as the id of its approval', async 
   expect(setup.effects()).toEqual([])
 })
 
-test('[AP44] a repeated decision gets the outcome of the first one', async () => {
+test('[AP13] a repeated decision gets the outcome of the first one', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const asked = await person.ask()
@@ -72,7 +72,7 @@ test('[AP44] a repeated decision gets the outcome of the first one', async () =>
   expect(await person.messages()).toHaveLength(4)
 })
 
-test('[AP45] an approval is decided only by its principal and only in its chat', async () => {
+test('[AP25] an approval is decided only by its principal and only in its chat', async () => {
   await using setup = await openTestSetup()
   const people = ['hanako', 'taro'].flatMap((user) =>
     ['chat-a', 'chat-b'].map((chatId) => setup.person({ user, chatId })),
@@ -113,7 +113,7 @@ test('[AP45] an approval is decided only by its principal and only in its chat',
   expect(paid.toSorted()).toEqual(people.map(({ user, chatId }) => `${user} ${chatId}`))
 })
 
-test('[AP46] the recorded call runs, whatever call the client sends', async () => {
+test('[AP26] the recorded call runs, whatever call the client sends', async () => {
   await using setup = await openTestSetup()
   const tampered: Record<string, unknown>[] = [
     { input: { to: 'mallory', amount: 999_999 } },
@@ -135,7 +135,7 @@ test('[AP46] the recorded call runs, whatever call the client sends', async () =
 test.each([
   ['denied', false, 0],
   ['succeeded', true, 1],
-])('[AP47] the first decision stands: %s', async (end, approved, effects) => {
+])('[AP13] the first decision stands: %s', async (end, approved, effects) => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const asked = await person.ask()
@@ -186,7 +186,7 @@ test('[AP48] an output is rejected for a call that the server runs, or that wait
   expect(setup.effects()).toHaveLength(1)
 })
 
-test('[AP49] a decision must be true or false', async () => {
+test('[AP26] a decision must be true or false', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const asked = await person.ask()

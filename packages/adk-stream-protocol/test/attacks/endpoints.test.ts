@@ -6,7 +6,7 @@ import { openTestSetup } from '../faults/support/test-setup.ts'
 
 const ORIGIN = 'https://app.example.com'
 
-test('[AP55] a page of another origin can neither read nor decide approvals', async () => {
+test('[SE1] a page of another origin can neither read nor decide approvals', async () => {
   await using setup = await openTestSetup({ allowedOrigins: [ORIGIN] })
   const person = setup.person()
   const { approvalId } = await person.ask()
@@ -28,7 +28,7 @@ test('[AP55] a page of another origin can neither read nor decide approvals', as
   expect(own.status).toBe(200)
 })
 
-test('[AP55] without valid credentials, approvals cannot be read or decided', async () => {
+test('[SE1] without valid credentials, approvals cannot be read or decided', async () => {
   await using setup = await openTestSetup({
     authenticate: apiKey({ 'key-of-hanako': 'hanako', 'key-of-taro': { id: 'taro', roles: [] } }),
   })
@@ -63,7 +63,7 @@ test('[AP55] without valid credentials, approvals cannot be read or decided', as
   expect(setup.effects()).toMatchObject([{ userId: 'hanako' }])
 })
 
-test('[AP55] a role that a client claims has no effect', async () => {
+test('[SE1] a role that a client claims has no effect', async () => {
   await using setup = await openTestSetup({
     authenticate: apiKey({
       'key-of-clerk': { id: 'clerk', roles: ['clerk'] },

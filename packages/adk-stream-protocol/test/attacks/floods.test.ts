@@ -13,7 +13,7 @@ const CALLS = times(100, 1_000)
 /** Less than the key of a map takes. */
 const BYTES_OF_A_KEY = 50
 
-test('[AP51] guessed ids find nothing and use no memory', async () => {
+test('[AP25] guessed ids find nothing and use no memory', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const { approvalId } = await person.ask()
@@ -55,7 +55,7 @@ test.each([
   ['half an escape', '%E0%A4%A'],
   ['a lone surrogate', '%ED%A0%80'],
   ['an object', '__proto__'],
-])('[AP51] %s is not an approval', async (_, id) => {
+])('[AP25] %s is not an approval', async (_, id) => {
   await using setup = await openTestSetup()
   const person = setup.person()
   await person.ask()
@@ -97,7 +97,7 @@ test('[AP52] of hundreds of calls of a model, only as many as the limit of a cha
   expect((await person.ask()).approvalId).not.toBe(first?.id)
 })
 
-test('[AP53] the number of pending approvals in all chats of a principal is limited', async () => {
+test('[AP52] the number of pending approvals in all chats of a principal is limited', async () => {
   await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
   const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(times(110, 500))
   const ask = async (user: string, chat: number): Promise<number> => {
@@ -113,7 +113,7 @@ test('[AP53] the number of pending approvals in all chats of a principal is limi
   expect(await ask('taro', 1)).toBe(100)
 })
 
-test('[AP54] a body that is not a decision decides nothing', async () => {
+test('[AP26] a body that is not a decision decides nothing', async () => {
   await using setup = await openTestSetup({ limits: { maxBodyBytes: 100_000 } })
   const person = setup.person()
   const { approvalId } = await person.ask()

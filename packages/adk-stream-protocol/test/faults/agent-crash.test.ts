@@ -21,7 +21,7 @@ const KILL_POINTS: readonly KillPoint[] = [
 ]
 
 test.each(oneOf(databases, 'SQLite'))(
-  '[AP404] [AP600] a server killed while an approved call of an agent begins to wait loses and repeats nothing, on $name',
+  '[AP404] a server killed while an approved call of an agent begins to wait loses and repeats nothing, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open, { GATED_DESK: 'yes' })
     const { first, url, folder } = pair

@@ -56,7 +56,7 @@ test.each([
   ['answers nothing', () => undefined],
   ['answers nonsense', () => ({ requierd: false })],
   ['answers a word', () => 'no'],
-])('[AP58] a policy that %s requires approval', async (_, policy) => {
+])('[AP19] a policy that %s requires approval', async (_, policy) => {
   // The types do not allow some of these, but a policy in JavaScript can return them.
   const approvals = policy as () => Promise<boolean>
   await using setup = await openTestSetup({ approvals })

@@ -61,7 +61,7 @@ function isReply({ author, content }: Event): boolean {
 const PAY = '[[call pay {"to": "花子", "amount": 50}]] [[then]] [[say Paid.]]'
 
 test.for<Moment>(['the outcome', 'the result', 'the reply'])(
-  '[AP825] [LG800] if the disk is full before %s of a call is stored, the agent replies when there is space',
+  '[AP825] [LG29] if the disk is full before %s of a call is stored, the agent replies when there is space',
   async (moment) => {
     await using folder = await makeFolder()
     const disk: Disk = { isFull: false, unlockFailed: defer() }

@@ -42,7 +42,7 @@ test.for([
   { kind: 'tool', agent: 'an agent used as a tool', script: `[[call desk ${INSIDE}]]` },
   { kind: 'model', agent: 'an agent used as a tool', script: `[[call desk ${INSIDE}]]` },
 ] as const)(
-  '[AP850] a $kind callback of $agent that hangs after a call does not hide its outcome when the turn is stopped',
+  '[AP802] a $kind callback of $agent that hangs after a call does not hide its outcome when the turn is stopped',
   async ({ kind, script }) => {
     await using folder = await makeFolder()
     await using store = await openSqliteStore({ path: folder.database })

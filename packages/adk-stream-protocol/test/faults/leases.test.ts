@@ -120,7 +120,7 @@ async function unblock(chatId: string): Promise<void> {
 }
 
 posixTest(
-  '[LG80] a process keeps its calls when the clock is set forwards and backwards',
+  '[LG36] a process keeps its calls when the clock is set forwards and backwards',
   async () => {
     const chats = [0, 1, 2, 3].flatMap((n) => [`a.hold.${n}.pay`, `a.hold.${n}.top_up`])
     const begun = await Promise.all(chats.map((chatId) => beginAtA(chatId, 'inbox')))

@@ -103,7 +103,7 @@ async function openStopped(limits = { leaseMs: 15_000, sweepMs: 20 }): Promise<S
   return { pair, asked, response, finish, [Symbol.asyncDispose]: dispose }
 }
 
-test('[AP44] a decision that is sent again to another server receives the outcome of the call that still runs', async () => {
+test('[AP13] a decision that is sent again to another server receives the outcome of the call that still runs', async () => {
   await using stopped = await openStopped()
   const { pair, asked, response } = stopped
   stopped.finish()

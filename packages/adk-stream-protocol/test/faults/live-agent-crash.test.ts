@@ -107,7 +107,7 @@ describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', 
     expect(checked).toHaveLength(agents.length)
   })
 
-  test('[AP691] an approved call that asks for a sign-in, or waits for it, loses and repeats nothing', async () => {
+  test('[AP690] an approved call that asks for a sign-in, or waits for it, loses and repeats nothing', async () => {
     const checked = await Promise.all(signIns.map((point) => checkSignIn(point, after)))
     expect(checked).toHaveLength(signIns.length)
   })

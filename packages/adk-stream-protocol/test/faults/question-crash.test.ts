@@ -46,7 +46,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
     await remote[Symbol.asyncDispose]()
   })
 
-  test('[AP427] [AP501] a server killed between a question and its answer, or while it resumes, also inside agents used as tools, loses no answer', () =>
+  test('[LG1] [AP500] a server killed between a question and its answer, or while it resumes, also inside agents used as tools, loses no answer', () =>
     questions.expectContinued(next))
 
   test('[AP502] a server killed between an approval, its sign-in and the end of the call loses and repeats nothing', () =>
@@ -55,7 +55,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   test('[AP597] a server killed while a remote agent waits sends an approval at most once, and another one continues the task', () =>
     remoteQuestions.expectContinued(next))
 
-  test('[AP694] a server killed with the answer for a remote agent, or a denial, sends it once, and another one shows the reply or the next question', () =>
+  test('[AP597] a server killed with the answer for a remote agent, or a denial, sends it once, and another one shows the reply or the next question', () =>
     remoteAnswers.expectContinued(next))
 
   test('[GR1633] a server killed while it runs a covered call leaves its use spent, and the call does not run again', () =>
@@ -63,7 +63,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
 })
 
 test.each(oneOf(databases, 'SQLite'))(
-  '[AP613] [AP710] a server killed while the question of a workflow node is open, or after its answer was stored, loses no answer, on $name',
+  '[AP484] [AP710] a server killed while the question of a workflow node is open, or after its answer was stored, loses no answer, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open, { IN_STEPS: 'question' })
     const questions = nodeQuestionScenarios()

@@ -53,7 +53,7 @@ afterAll(async () => {
   for (const servers of started.values()) await (await servers)[Symbol.asyncDispose]()
 })
 
-test('[AP40] of fifty concurrent decisions over HTTP one counts, and every request gets a response', async () => {
+test('[AP13] of fifty concurrent decisions over HTTP one counts, and every request gets a response', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   await using paymentServer = await openPaymentServer({ store, effects: folder.effects })
@@ -64,7 +64,7 @@ test('[AP40] of fifty concurrent decisions over HTTP one counts, and every reque
 
 // Decisions of several processes on SQLite have tests of their own: `ledger/processes.test.ts`.
 test.each(oneOf(databases, 'PostgreSQL'))(
-  '[AP41] of fifty concurrent decisions at two server processes on $name one counts, and every request gets a response',
+  '[AP13] of fifty concurrent decisions at two server processes on $name one counts, and every request gets a response',
   async (database) => {
     const { folder, urls } = await startServers(database)
     const ends = await raceUntilBoth({ urls, effects: folder.effects })
@@ -73,7 +73,7 @@ test.each(oneOf(databases, 'PostgreSQL'))(
 )
 
 test.each(oneOf(databases, 'PostgreSQL'))(
-  '[AP41] one process on $name continues a turn while another replies to a new message: each writes its own message',
+  '[AP13] one process on $name continues a turn while another replies to a new message: each writes its own message',
   async (database) => {
     const {
       folder,

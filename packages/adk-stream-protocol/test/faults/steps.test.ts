@@ -73,14 +73,14 @@ const CASES = (['sequence', 'workflow'] as const).flatMap((kind) =>
 )
 
 test.each(oneOf(CASES, 'workflow on PostgreSQL'))(
-  '[AP413] [AP481] [AP661] another server continues the steps of one that was killed, each call, step and node once, in a $name',
+  '[AP413] [AP661] another server continues the steps of one that was killed, each call, step and node once, in a $name',
   async ({ kind, database }) => {
     expect(await continueElsewhere(kind, database)).toBe(killPoints.length)
   },
 )
 
 test.each(oneOf(databases, 'SQLite'))(
-  '[AP711] [AP481] another server continues a workflow whose payment is a node, and the payment runs once, on $name',
+  '[AP711] [AP413] another server continues a workflow whose payment is a node, and the payment runs once, on $name',
   async (database) => {
     expect(await continueElsewhere('tool', database)).toBe(killPoints.length)
   },

@@ -54,7 +54,7 @@ test.for([
   { moment: 'result', place: 'an agent used as a tool', script: NESTED },
   { moment: 'result', place: 'the assistant', script: PAY },
 ] as const)(
-  '[AP851] if the store fails once for the $moment of a call of $place, the agent continues with the result',
+  '[AP825] if the store fails once for the $moment of a call of $place, the agent continues with the result',
   async ({ moment, script }) => {
     await using folder = await makeFolder()
     await using store = await openSqliteStore({ path: folder.database })
@@ -82,7 +82,7 @@ test.for([
   },
 )
 
-test('[AP852] a reply that is stored is not reported as failed if the store fails after it', async () => {
+test('[AP825] a reply that is stored is not reported as failed if the store fails after it', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   const hasFailed = failOnce(store, 'report')
@@ -109,7 +109,7 @@ function failRead({ sessions }: Store, countDown: number): () => void {
   }
 }
 
-test('[AP870] a complete reply to a decision is not an error if the store cannot be read afterwards', async () => {
+test('[AP825] a complete reply to a decision is not an error if the store cannot be read afterwards', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   const { approvals } = store
@@ -128,7 +128,7 @@ test('[AP870] a complete reply to a decision is not an error if the store cannot
   expect(textOf((await person.messages()).at(-1))).toBe('Paid.')
 })
 
-test('[AP870] if the store cannot be read before the agent continues, the error says that the server is not available', async () => {
+test('[AP825] if the store cannot be read before the agent continues, the error says that the server is not available', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   // The first read is for the part of the turn before the decision.
@@ -427,7 +427,7 @@ test('[LV1341] a live reply that is stored although the store reported a failure
   expect(replies.map(textOf)).toEqual(['Hello.', 'Again.'])
 })
 
-test('[AP851] [LV881] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {
+test('[AP825] [LV881] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })
   const hasFailed = failOnce(store, 'result')

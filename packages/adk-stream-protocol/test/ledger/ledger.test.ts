@@ -34,7 +34,7 @@ function openLedger(options: Partial<LedgerOptions> = {}) {
 
 const yes = { by: hanako, approved: true }
 
-test('[LG4] a late decision is refused, and the approval expires', async () => {
+test('[AP6] a late decision is refused, and the approval expires', async () => {
   const { clock, ledger } = openLedger()
   const changes: string[] = []
   ledger.onChange(({ state }) => changes.push(state.name))
@@ -106,7 +106,7 @@ test('[LG210] a decision on an outdated approval uses the stored one', async () 
   expect(ledger.busy).toBe(false)
 })
 
-test('[LG5] the sweep expires due approvals and publishes the change', async () => {
+test('[LG3] the sweep expires due approvals and publishes the change', async () => {
   const { clock, ledger } = openLedger()
   taken(await ledger.request(requestOf()))
   taken(await ledger.request(requestOf({ id: 'b', toolCallId: 'b', deadlineMs: 90_000 })))
@@ -116,7 +116,7 @@ test('[LG5] the sweep expires due approvals and publishes the change', async () 
   expect((await ledger.pendingOf(chat)).map(({ id }) => id)).toEqual(['b'])
 })
 
-test('[LG12] a claim with another chat, call, tool or other arguments is refused', async () => {
+test('[LG19] a claim with another chat, call, tool or other arguments is refused', async () => {
   const { ledger } = openLedger()
   taken(await ledger.request(requestOf()))
   taken(await ledger.decide('approval-1', yes))
@@ -286,7 +286,7 @@ test('[LG20] changing a returned approval does not affect the ledger', async () 
   }
 })
 
-test('[LG11] a ledger with an outdated approval uses the stored one', async () => {
+test('[AP13] a ledger with an outdated approval uses the stored one', async () => {
   const { clock, store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
   taken(await ledger.request(requestOf({ terms: { ...termsOf(), idempotent: true } })))
@@ -319,7 +319,7 @@ test('[LG19] ids are random by default', async () => {
   expect(taken(await ledger.request(request)).id).toMatch(/^[0-9a-f-]{36}$/)
 })
 
-test('[LG22] a thousand requests leave as many pending as the quota allows', async () => {
+test('[AP52] a thousand requests leave as many pending as the quota allows', async () => {
   const { ledger } = openLedger()
   const requests = Array.from({ length: 1_000 }, (_, number) =>
     ledger.request(requestOf({ id: `a-${number}`, toolCallId: `c-${number}` })),
@@ -365,7 +365,7 @@ test('[LG34] listeners receive every change until they unsubscribe, and cannot d
   expect(errors).toHaveLength(3)
 })
 
-test('[LG35] approvals of another application are invisible', async () => {
+test('[LG34] approvals of another application are invisible', async () => {
   const { store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'other' })
   taken(await ledger.request(requestOf()))
@@ -377,7 +377,7 @@ test('[LG35] approvals of another application are invisible', async () => {
   expect(await collect(other.audit())).toEqual([])
 })
 
-test('[LG10] a person who may not see an approval does not get it', async () => {
+test('[AP25] a person who may not see an approval does not get it', async () => {
   const { ledger } = openLedger()
   const asked = taken(await ledger.request(requestOf({ terms: termsOf(managerStep) })))
   expect(await ledger.get('approval-1', stranger)).toBeUndefined()
@@ -395,7 +395,7 @@ test('[LG36] deadlines in SQLite use the clock of the database', async () => {
   expect(now).toBeLessThanOrEqual(Date.now() + 1)
 })
 
-test('[LG37] a successful call is recorded as succeeded, whatever it returned', async () => {
+test('[AP800] a successful call is recorded as succeeded, whatever it returned', async () => {
   const cyclic: Record<string, unknown> = {}
   cyclic['self'] = cyclic
   const outputs: [unknown, unknown][] = [
@@ -419,7 +419,7 @@ test('[LG37] a successful call is recorded as succeeded, whatever it returned', 
   }
 })
 
-test('[LG37] arguments that JSON cannot carry are rejected before anything is stored', async () => {
+test('[AP800] arguments that JSON cannot carry are rejected before anything is stored', async () => {
   const { ledger } = openLedger()
   const invalid = expect.objectContaining({ name: 'ApprovalError', code: 'invalid' }) as unknown
   await expect(ledger.request(requestOf({ args: { big: 1n } }))).rejects.toEqual(invalid)
@@ -430,7 +430,7 @@ test('[LG37] arguments that JSON cannot carry are rejected before anything is st
   expect(await collect(ledger.audit())).toHaveLength(1)
 })
 
-test('[LG29] [LG30] a ledger locks chats as its worker, and cancels the calls of a deleted chat', async () => {
+test('[LG29] [AP16] a ledger locks chats as its worker, and cancels the calls of a deleted chat', async () => {
   const { store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
   const token = (await ledger.locks.lock(chat)) ?? ''

@@ -47,7 +47,7 @@ test('[LG1] no interleaving of instances, crashes and time breaks an invariant, 
   expect(tally.accepted).toBeGreaterThan(0)
 })
 
-test('[LG510] no interleaving breaks an invariant of questions, answers and sign-ins, in memory', async () => {
+test('[LG1] no interleaving breaks an invariant of questions, answers and sign-ins, in memory', async () => {
   const tally = emptyTally()
   await fc.assert(property(openMemory, makeLedger, { tally, kinds: 'all' }), {
     numRuns: RUNS_IN_MEMORY,
@@ -56,7 +56,7 @@ test('[LG510] no interleaving breaks an invariant of questions, answers and sign
   expect(tally.starts).toBeGreaterThan(RUNS_IN_MEMORY / 20)
 })
 
-test('[LG510] no interleaving breaks an invariant of questions, answers and sign-ins, on SQLite and PostgreSQL', async () => {
+test('[LG1] no interleaving breaks an invariant of questions, answers and sign-ins, on SQLite and PostgreSQL', async () => {
   await using sqlite = await sqliteBackings()
   const tally = emptyTally()
   const checked = { tally, kinds: 'all' } as const

@@ -102,7 +102,7 @@ describe.each(DATABASES)('on $name', ({ open }) => {
     expect(await workers.readLost()).toEqual(NOTHING)
   })
 
-  test('[LG1021] a worker that does not return after an outage loses its calls and chats after one more lease', async () => {
+  test('[LG1020] a worker that does not return after an outage loses its calls and chats after one more lease', async () => {
     await using database = await open()
     await using workers = await openWorkers(database)
     const { two, readLost } = workers
@@ -116,7 +116,7 @@ describe.each(DATABASES)('on $name', ({ open }) => {
     expect(await readLost()).toEqual(EVERYTHING)
   })
 
-  test('[LG1021] a worker that alone cannot reach the database loses its calls and chats after a lease', async () => {
+  test('[LG1020] a worker that alone cannot reach the database loses its calls and chats after a lease', async () => {
     await using database = await open()
     await using workers = await openWorkers(database)
     const { one, two, readLost, failNext } = workers
@@ -130,7 +130,7 @@ describe.each(DATABASES)('on $name', ({ open }) => {
     expect(isRefusal(await one.succeed('pay', { paid: true }))).toBe(true)
   })
 
-  test('[LG1021] without a server, a command that deletes data waits for the lease of a crashed one', async () => {
+  test('[LG1020] without a server, a command that deletes data waits for the lease of a crashed one', async () => {
     await using database = await open()
     await using store = await database.openStore()
     const { appName, principalId: userId, chatId: sessionId } = chat

@@ -80,7 +80,7 @@ async function resolve(answer: unknown, defaults: Parameters<typeof resolvePolic
   return resolvePolicy({ pay: () => answer as PolicyVerdict }, asked, defaults)
 }
 
-test('[LG17] by default the owner of the chat decides within a day', async () => {
+test('[AP19] by default the owner of the chat decides within a day', async () => {
   expect(await resolve(true)).toEqual({
     chain: [ownerStep],
     idempotent: false,
@@ -97,7 +97,7 @@ test('[LG17] by default the owner of the chat decides within a day', async () =>
   expect(await resolvePolicy({}, asked, defaults)).toEqual(expected)
 })
 
-test('[LG17] no approval if the policy waives it, or if neither policy nor tool requires it', async () => {
+test('[AP19] no approval if the policy waives it, or if neither policy nor tool requires it', async () => {
   expect(await resolve(false)).toBeUndefined()
   expect(await resolve({ required: false, hint: 'x' })).toBeUndefined()
   expect(await resolvePolicy({}, asked, ungated)).toBeUndefined()
@@ -113,7 +113,7 @@ const byAmount: ApprovalPolicy = ({ args }) =>
     approvers: 2,
   }
 
-test('[LG17] a policy by tool name or by function decides from the arguments', async () => {
+test('[AP19] a policy by tool name or by function decides from the arguments', async () => {
   expect(await resolvePolicy(byAmount, { ...asked, args: { amount: 49 } }, ungated)).toBeUndefined()
   expect(await resolvePolicy(byAmount, asked, ungated)).toEqual({
     severity: 'high',
@@ -135,7 +135,7 @@ test('[LG17] a policy by tool name or by function decides from the arguments', a
   })
 })
 
-test('[LG17] a policy that throws or returns an invalid verdict requires approval and is reported', async () => {
+test('[AP19] a policy that throws or returns an invalid verdict requires approval and is reported', async () => {
   const required = { chain: [ownerStep], idempotent: false, deadlineMs: 86_400_000 }
   const failing: ApprovalPolicy[] = [
     () => {

@@ -27,7 +27,7 @@ async function openLedger(
   }
 }
 
-test('[LG32] of fifty concurrent decisions over two connections, one is accepted and the others get the outcome', async () => {
+test('[AP13] of fifty concurrent decisions over two connections, one is accepted and the others get the outcome', async () => {
   await using children = await bundleChildren()
   await using one = await openLedger(children.file('s.db'))
   await using two = await openLedger(children.file('s.db'))
@@ -51,7 +51,7 @@ test('[LG32] of fifty concurrent decisions over two connections, one is accepted
   }
 })
 
-test('[LG32] two processes that concurrently decide and claim a hundred approvals get each one once', async () => {
+test('[AP13] two processes that concurrently decide and claim a hundred approvals get each one once', async () => {
   await using children = await bundleChildren()
   const path = children.file('s.db')
   await using parent = await openLedger(path, 60_000)
@@ -100,7 +100,7 @@ const LANES = 2
 const ROUNDS = times(1, 4)
 
 test.each([false, true])(
-  '[LG33] a process killed at any step loses nothing and repeats nothing but an idempotent tool (idempotent: %s)',
+  '[AP42] a process killed at any step loses nothing and repeats nothing but an idempotent tool (idempotent: %s)',
   async (idempotent) => {
     await using children = await bundleChildren()
     const lanes = Array.from({ length: LANES }, (_, lane) => runLane(children, lane, idempotent))

@@ -120,27 +120,27 @@ test('[LG3] a transition only changes state, votes and version, and writes one a
   expect([next.version, entry.version, entry.at]).toEqual([1, 1, NOON + 1_000])
 })
 
-test('[LG4] a decision at the deadline is late, even before the sweep', () => {
+test('[AP6] a decision at the deadline is late, even before the sweep', () => {
   expect(answer(asked, approve(hanako), asked.deadline - 1)).toBe('approved')
   expect(answer(asked, approve(hanako), asked.deadline)).toBe('expired')
   expect(answer(asked, deny(hanako), asked.deadline + 1)).toBe('expired')
 })
 
-test('[LG4] a decision must be stored before the deadline, other transitions need not', () => {
+test('[AP6] a decision must be stored before the deadline, other transitions need not', () => {
   expect(step(asked, approve(hanako)).before).toBe(asked.deadline)
   expect(step(asked, deny(hanako)).before).toBe(asked.deadline)
   expect(step(asked, cancel).before).toBeUndefined()
   expect(step(lives.approved, claimOf(asked)).before).toBeUndefined()
 })
 
-test('[LG5] only pending approvals expire, and not before the deadline', () => {
+test('[LG3] only pending approvals expire, and not before the deadline', () => {
   expect(answer(asked, expire, asked.deadline - 1)).toBe('not-due')
   expect(answer(asked, expire, asked.deadline)).toBe('expired')
   expect(answer(lives.approved, expire, asked.deadline + 1)).toBe('already-decided')
   expect(answer(lives.approved, claimOf(asked), asked.deadline + 1)).toBe('executing')
 })
 
-test('[LG6] every step needs its number of different people, in order', () => {
+test('[AP17] every step needs its number of different people, in order', () => {
   const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }, executiveStep) })
   const once = after(two, approve(manager))
   expect([once.state.name, answer(once, approve(manager))]).toEqual(['requested', 'already-voted'])
@@ -156,7 +156,7 @@ test('[LG6] every step needs its number of different people, in order', () => {
   ])
 })
 
-test('[LG7] a person votes once, even with the roles of several steps', () => {
+test('[AP17] a person votes once, even with the roles of several steps', () => {
   const both = { id: 'boss', roles: ['manager', 'executive'] }
   const chain = askedFor({ terms: termsOf(managerStep, executiveStep) })
   const once = after(chain, approve(both))
@@ -164,7 +164,7 @@ test('[LG7] a person votes once, even with the roles of several steps', () => {
   expect(answer(once, deny(both))).toBe('already-voted')
 })
 
-test('[LG8] the first denial by an eligible person decides', () => {
+test('[AP17] the first denial by an eligible person decides', () => {
   const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }) })
   const denied = after(two, approve(manager), deny(otherManager, '高すぎる'))
   expect(denied.state).toEqual({
@@ -175,12 +175,12 @@ test('[LG8] the first denial by an eligible person decides', () => {
   })
 })
 
-test('[LG8] a person of a later step cannot deny yet', () => {
+test('[AP17] a person of a later step cannot deny yet', () => {
   const chain = askedFor({ terms: termsOf(managerStep, executiveStep) })
   expect(answer(chain, deny(executive))).toBe('not-allowed')
 })
 
-test('[LG9] arguments may be edited only if one vote decides', () => {
+test('[AP5] arguments may be edited only if one vote decides', () => {
   const edit: ApprovalCommand = {
     type: 'decide',
     by: hanako,
@@ -204,7 +204,7 @@ test('[LG9] arguments may be edited only if one vote decides', () => {
   expect(answer(last, { ...edit, by: executive })).toBe('not-editable')
 })
 
-test('[LG10] a stranger gets unknown-approval, an owner who may not decide gets not-allowed', () => {
+test('[AP25] a stranger gets unknown-approval, an owner who may not decide gets not-allowed', () => {
   const forManager = askedFor({ terms: termsOf(managerStep) })
   for (const approval of [forManager, after(forManager, approve(manager))]) {
     expect(answer(approval, approve(stranger))).toBe('unknown-approval')
@@ -214,14 +214,14 @@ test('[LG10] a stranger gets unknown-approval, an owner who may not decide gets 
   expect([maySee(forManager, manager), maySee(forManager, executive)]).toEqual([true, false])
 })
 
-test('[LG10] a principal with the name of a role does not have the role', () => {
+test('[AP25] a principal with the name of a role does not have the role', () => {
   const forManager = askedFor({ terms: termsOf(managerStep) })
   expect(answer(forManager, approve({ id: 'manager', roles: [] }))).toBe('unknown-approval')
   const forHanako = askedFor({ terms: termsOf(ownerStep) })
   expect(answer(forHanako, approve({ id: 'x', roles: ['hanako'] }))).toBe('unknown-approval')
 })
 
-test('[LG10] a chain without people cannot be decided', () => {
+test('[AP25] a chain without people cannot be decided', () => {
   const nobody = { count: 1, principals: [], roles: [] }
   expect(answer(askedFor({ terms: termsOf(nobody) }), approve(hanako))).toBe('not-allowed')
   expect(answer(askedFor({ terms: { chain: [], idempotent: false } }), approve(hanako))).toBe(
@@ -229,14 +229,14 @@ test('[LG10] a chain without people cannot be decided', () => {
   )
 })
 
-test('[LG11] a repeated or contradicting decision gets the outcome', () => {
+test('[AP13] a repeated or contradicting decision gets the outcome', () => {
   const { approved } = lives
   const refusal = { refused: 'already-decided', state: approved.state }
   expect(nextApproval(approved, approve(hanako), NOON + 2_000)).toEqual(refusal)
   expect(nextApproval(approved, deny(hanako), NOON + 2_000)).toEqual(refusal)
 })
 
-test('[LG12] only the call that was shown can be claimed', () => {
+test('[LG19] only the call that was shown can be claimed', () => {
   const claim = { toolCallId: 'call-1', toolName: asked.toolName, digest: asked.digest }
   for (const change of [
     { toolCallId: 'call-2' },
@@ -248,7 +248,7 @@ test('[LG12] only the call that was shown can be claimed', () => {
   }
 })
 
-test('[LG12] a record whose arguments do not match its digest can be neither decided nor run', () => {
+test('[LG19] a record whose arguments do not match its digest can be neither decided nor run', () => {
   const forged = { ...asked, args: { amount: 50_000, recipient: '花子' } }
   expect(answer(forged, approve(hanako))).toBe('mismatch')
   expect(answer({ ...lives.approved, args: forged.args }, claimOf(asked))).toBe('mismatch')
@@ -276,14 +276,14 @@ test('[LG14] the call of a lost worker is unknown, or approved again if the tool
   expect(answer(again, succeed)).toBe('not-approved')
 })
 
-test('[LG15] a running call cannot be cancelled', () => {
+test('[LG3] a running call cannot be cancelled', () => {
   expect(answer(lives.approved, cancel)).toBe('cancelled')
   expect(answer(lives.executing, cancel)).toBe('already-decided')
 })
 
 const back = (by: Decider): ApprovalCommand => ({ type: 'withdraw', by })
 
-test('[LG140] a vote can be withdrawn while others have to decide, and given again', () => {
+test('[AP142] a vote can be withdrawn while others have to decide, and given again', () => {
   const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }) })
   const once = after(two, approve(manager))
   const { next, entry, before } = step(once, back(manager))
@@ -301,7 +301,7 @@ test('[LG140] a vote can be withdrawn while others have to decide, and given aga
   expect(answer(once, back({ ...manager, roles: [] }))).toBe('requested')
 })
 
-test('[LG140] withdrawing a vote drops the votes of later steps', () => {
+test('[AP142] withdrawing a vote drops the votes of later steps', () => {
   const executives = { ...executiveStep, count: 2 }
   const chain = askedFor({ terms: termsOf(managerStep, executives) })
   const voted = after(chain, approve(manager), approve(executive))

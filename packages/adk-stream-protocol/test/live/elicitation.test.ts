@@ -120,7 +120,7 @@ test('[AP583] the deadline of live sessions applies to a question', async () => 
   await expect.poll(() => resultsOf(bridge)).toContain('cancel')
 })
 
-test('[AP584] a question stays open while its live session does, and is cancelled when the session moves to another server', async () => {
+test('[AP583] a question stays open while its live session does, and is cancelled when the session moves to another server', async () => {
   await using files = await serveFiles()
   await using folder = await temporaryDirectory()
   const openStore = () => openSqliteStore({ path: folder.file('shared.db') })
@@ -144,7 +144,7 @@ test('[AP584] a question stays open while its live session does, and is cancelle
   })
 })
 
-test('[AP584] closing the server cancels the question of a live session', async () => {
+test('[AP583] closing the server cancels the question of a live session', async () => {
   await using files = await serveFiles()
   await using bridge = await openBridge(files)
   {

@@ -315,7 +315,7 @@ test('[LV25] `interrupt` ends the model’s speech, and the message is complete'
 })
 
 test.each([1, 2])(
-  '[LG801] a live payment whose outcome cannot be stored %i times is not reported as failed or unknown',
+  '[LG82] a live payment whose outcome cannot be stored %i times is not reported as failed or unknown',
   async (times) => {
     await using testBridge = await openLiveTestBridge()
     const { approvals } = testBridge.store

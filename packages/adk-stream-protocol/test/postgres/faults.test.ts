@@ -277,7 +277,7 @@ test('[ST238] of ten thousand pending approvals, those that are due are found by
     WHERE state = 'requested' AND deadline <= (SELECT at FROM ${database.schema}.test_clocks) ORDER BY deadline, seq LIMIT 100`)
   expect(due.map((row) => row['QUERY PLAN']).join(' ')).toContain('approvals_due')
   expect(await store.approvals.due(100)).toEqual([])
-  // LG580: none of them is a question of an MCP server.
+  // LG25: none of them is a question of an MCP server.
   const { text, values } = listApprovals(database.schema, {
     appName: APP,
     states: ['requested'],

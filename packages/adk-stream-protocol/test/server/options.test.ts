@@ -199,7 +199,7 @@ class OwnLoop extends LoopAgent {
   }
 }
 
-test('[AP181] every agent of several is checked, and a policy is for a tool of any of them', () => {
+test('[AP111] every agent of several is checked, and a policy is for a tool of any of them', () => {
   const pay = new FunctionTool({ name: 'pay', description: '', execute: () => ({}) })
   const payer = new LlmAgent({ name: 'payer', model: 'gemini-2.5-flash', tools: [pay] })
   const nested = new LlmAgent({

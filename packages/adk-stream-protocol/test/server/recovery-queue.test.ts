@@ -90,7 +90,7 @@ async function openMemory() {
   return open()
 }
 
-test('[LG1451] a sweep that takes long does not keep a server from renewing its lease', async () => {
+test('[LG1022] a sweep that takes long does not keep a server from renewing its lease', async () => {
   const [sweeping, released] = [defer(), defer()]
   let renewals = 0
   await using testBridge = await TestBridge.open({

@@ -55,7 +55,7 @@ test.each([[[]], [['desk']], [['agency', 'desk']]] as const)(
   },
 )
 
-test('[AP1046] a call that another person approves runs with the sign-in of the owner of the chat', async () => {
+test('[AP430] a call that another person approves runs with the sign-in of the owner of the chat', async () => {
   await using bridge = await SignInBridge.open({
     approvals: {
       read_mail: ({ args }) =>

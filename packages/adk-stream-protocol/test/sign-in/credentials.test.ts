@@ -198,7 +198,7 @@ test('[AP436] an API key is a sign-in too: the person enters it, and the server 
   expect(hanako.received.join('')).not.toContain('the right key')
 })
 
-test('[AP437] declining ends the call with an error, and the model continues', async () => {
+test('[AP431] declining ends the call with an error, and the model continues', async () => {
   await using bridge = await SignInBridge.open()
   const hanako = bridge.person()
   const id = await hanako.ask()

@@ -41,7 +41,7 @@ test.each(DEPTHS)(
 )
 
 test.each(DEPTHS)(
-  '[AP501] a question inside %j is answered, also after a restart, and its agents continue',
+  '[AP500] a question inside %j is answered, also after a restart, and its agents continue',
   async (names) => {
     await using folder = await temporaryDirectory()
     const open = () => openSqliteStore({ path: folder.file('store.db') })

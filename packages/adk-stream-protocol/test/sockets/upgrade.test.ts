@@ -257,7 +257,7 @@ test('[WS16] while `authenticate` fails, the socket stays open and decisions are
   expect(testBridge.wallet.payments).toEqual([])
 })
 
-test('[AP835] a request whose `authenticate` hangs is rejected, and the error names the function', async () => {
+test('[AP801] a request whose `authenticate` hangs is rejected, and the error names the function', async () => {
   const errors: unknown[] = []
   const called = defer()
   await using testBridge = await TestBridge.open({

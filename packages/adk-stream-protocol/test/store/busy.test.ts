@@ -178,7 +178,7 @@ test('[ST93] with a locked database a request gets 503 with Retry-After, a frame
   expect(await (await browser.say('Hello at last')).text()).toContain('[DONE]')
 })
 
-test('[LG90] the outcome of a tool is recorded even if the database is locked for longer than a request waits', async () => {
+test('[LG82] the outcome of a tool is recorded even if the database is locked for longer than a request waits', async () => {
   await using folder = await temporaryDirectory()
   const busyTimeoutMs = 50
   await using contended = await openContended(folder, busyTimeoutMs)

@@ -16,7 +16,7 @@ import {
 } from '../ledger/support/fixture.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 
-test('[LG190] an approval is pending for those who can act on its current step', async () => {
+test('[LG25] an approval is pending for those who can act on its current step', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const ledger = new Ledger({ store: store.approvals, appName: chat.appName })
   const terms = termsOf(managerStep, executiveStep)
@@ -31,7 +31,7 @@ test('[LG190] an approval is pending for those who can act on its current step',
   expect(await seenBy(manager)).toEqual(['first', 'second'])
 })
 
-test('[LG190] the inbox of a person is read by indexes, not by scanning the whole application', async () => {
+test('[LG25] the inbox of a person is read by indexes, not by scanning the whole application', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()
@@ -56,7 +56,7 @@ test('[LG190] the inbox of a person is read by indexes, not by scanning the whol
   expect(details.filter((detail) => /app_name=\?\)|rowid>/.test(detail))).toEqual([])
 })
 
-test('[LG580] the open questions of MCP servers are read by an index of their own', async () => {
+test('[LG25] the open questions of MCP servers are read by an index of their own', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()

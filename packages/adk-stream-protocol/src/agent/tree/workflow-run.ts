@@ -362,7 +362,7 @@ export class WorkflowRun {
   }
 
   #store(context: NodeContext, { input, output, ...rest }: NodeNote): void {
-    // AP837: the code of the node has taken effect, whatever it returned.
+    // AP800: the code of the node has taken effect, whatever it returned.
     const node = {
       ...rest,
       ...(input !== undefined && { input: toStorable(input) }),

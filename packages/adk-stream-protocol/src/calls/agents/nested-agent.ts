@@ -164,7 +164,7 @@ async function storeResults(
   }
 }
 
-/** AP804: cancels the open questions of an agent that has failed. Its calls would never run. */
+/** AP803: cancels the open questions of an agent that has failed. Its calls would never run. */
 async function cancelQuestions(
   service: NestedSession,
   ledger: Ledger,

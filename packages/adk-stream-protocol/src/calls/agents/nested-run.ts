@@ -42,7 +42,7 @@ export class NestedRun extends RunState {
   }
 
   /**
-   * AP851: ends the run of the chat, because the caller of the agent would take the error for the result, although calls inside may have
+   * AP825: ends the run of the chat, because the caller of the agent would take the error for the result, although calls inside may have
    * run. Another attempt continues the agent.
    */
   override markUnstored(error: unknown): void {

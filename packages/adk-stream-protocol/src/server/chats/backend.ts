@@ -31,7 +31,7 @@ export interface Backend {
   readonly findTool: (chat: AppChatRef, toolName: string) => Promise<BaseTool | undefined>
   /** Whether a tool runs in the page. */
   readonly isPageTool: (toolName: string) => boolean
-  /** Returns true if a person may approve a call with edited arguments alone (LG9). */
+  /** Returns true if a person may approve a call with edited arguments alone (AP5). */
   readonly mayEdit: MayEdit
   /** Updates the hint of a pending approval from the policy, and makes its preview. */
   readonly refresh: RefreshApproval

@@ -314,7 +314,7 @@ export function viewApproval(
     requestedAt,
     deadline,
     approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
-    // A person votes once (LG7), and can then only withdraw the vote.
+    // A person votes once (AP17), and can then only withdraw the vote.
     voted: votes.some(({ principalId }) => principalId === principal.id),
     // Increases with every change: of two responses, the one with the higher version is newer.
     version: approval.version,

@@ -80,7 +80,7 @@ function testTransitions(test: ContractTest, open: Open): void {
     expect(await collect(subject.store.audit({}))).toHaveLength(1)
   })
 
-  test('[LG22] the quota limits pending approvals per chat and per principal', async () => {
+  test('[AP52] the quota limits pending approvals per chat and per principal', async () => {
     await using subject = await open()
     const { store } = subject
     const quota = { perChat: 2, perPrincipal: 3 }
@@ -104,7 +104,7 @@ function testTransitions(test: ContractTest, open: Open): void {
     expect(await add(7, 'one')).toBe('inserted')
   })
 
-  test('[LG23] of two transitions from one version, only the first is stored, with its audit entry', async () => {
+  test('[LG21] of two transitions from one version, only the first is stored, with its audit entry', async () => {
     await using subject = await open()
     const { store } = subject
     const approval = askedFor()
@@ -142,7 +142,7 @@ function testTransitions(test: ContractTest, open: Open): void {
     expect(audit.map(({ event }) => event.type)).toEqual(['requested', 'approved', 'started'])
   })
 
-  test('[LG24] a decision that reaches the store after the deadline is not stored', async () => {
+  test('[LG21] a decision that reaches the store after the deadline is not stored', async () => {
     await using subject = await open()
     const approval = askedFor()
     await insert(subject.store, approval)
@@ -155,7 +155,7 @@ function testTransitions(test: ContractTest, open: Open): void {
 }
 
 function testLists(test: ContractTest, open: Open): void {
-  test('[LG580] lists the open questions of MCP servers', async () => {
+  test('[LG25] lists the open questions of MCP servers', async () => {
     await using subject = await open()
     const { store } = subject
     const question = { ...termsOf(), kind: 'elicitation' as const }
@@ -268,7 +268,7 @@ function testLists(test: ContractTest, open: Open): void {
     expect(await ids(again ?? never())).toEqual(['4', '3', '2'])
   })
 
-  test('[LG190] a chain lists an approval for those who can decide now and those who can withdraw their vote', async () => {
+  test('[LG25] a chain lists an approval for those who can decide now and those who can withdraw their vote', async () => {
     await using subject = await open()
     const { store } = subject
     const asked = askedFor({
@@ -304,7 +304,7 @@ function testLists(test: ContractTest, open: Open): void {
     expect(await seenBy()).toEqual([])
   })
 
-  test('[LG26] lists pending approvals past their deadline by the clock of the store, most overdue first', async () => {
+  test('[LG25] lists pending approvals past their deadline by the clock of the store, most overdue first', async () => {
     await using subject = await open()
     const { store } = subject
     const deadlines = [NOON + 30, NOON + 10, NOON + 20, NOON + 10]
@@ -322,7 +322,7 @@ function testLists(test: ContractTest, open: Open): void {
     expect(await ids(store.due(1))).toEqual(['a-1'])
   })
 
-  test('[LG620] an approval can be read together with the time of the store', async () => {
+  test('[LG21] an approval can be read together with the time of the store', async () => {
     await using subject = await open()
     const { store } = subject
     // Optional: for stores in which reading the time takes as long as reading an approval.
@@ -363,7 +363,7 @@ function testAudit(test: ContractTest, open: Open): void {
     expect(await store.lastSeq()).toBe(all.at(-1)?.seq)
   })
 
-  test('[LG220] the audit record is read by time, in pages', async () => {
+  test('[LG27] the audit record is read by time, in pages', async () => {
     await using subject = await open()
     const { store } = subject
     const [one = askedFor(), two = askedFor(), three = askedFor()] = numbered(3)

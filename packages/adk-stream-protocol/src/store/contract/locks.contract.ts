@@ -252,7 +252,7 @@ function reading(token: string): ChatLock {
 
 /** Defines the tests of leases, of chat locks, and of calls that another worker reports. */
 export function leaseContract(test: ContractTest, open: () => Promise<ApprovalSubject>): void {
-  test('[LG28] a running call is stale if neither a heartbeat nor the claim has renewed the lease', async () => {
+  test('[LG14] a running call is stale if neither a heartbeat nor the claim has renewed the lease', async () => {
     await using subject = await open()
     const { store } = subject
     const [one = askedFor(), two = askedFor()] = numbered(2)
@@ -334,7 +334,7 @@ export function leaseContract(test: ContractTest, open: () => Promise<ApprovalSu
     expect([await lock('w-1'), await lock('w-2')]).toEqual([true, false])
   })
 
-  test('[LG30] deleting a chat cancels calls that have not started, and keeps the audit record', async () => {
+  test('[AP16] deleting a chat cancels calls that have not started, and keeps the audit record', async () => {
     await using subject = await open()
     const { store } = subject
     const all = numbered(4)

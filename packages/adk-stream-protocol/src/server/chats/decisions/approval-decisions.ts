@@ -416,7 +416,7 @@ function toRecorded(result: Refusal): Recorded {
 
 type Entry = Recorded & RecordedDecision
 
-/** AP820: a client sends the decisions of other people with its own. Returns the outcome of a decision that its principal cannot make. */
+/** AP13: a client sends the decisions of other people with its own. Returns the outcome of a decision that its principal cannot make. */
 async function readOutcome(
   ledger: Ledger,
   { approvalId }: DecisionResponse,

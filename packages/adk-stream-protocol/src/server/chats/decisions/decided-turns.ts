@@ -133,7 +133,7 @@ export class DecidedTurns {
   }
 
   /**
-   * AP851: returns the approvals whose turns or live sessions failed because the store did, so that they can continue. The caller need
+   * AP825: returns the approvals whose turns or live sessions failed because the store did, so that they can continue. The caller need
    * not wait for a lease: the work on them has ended here.
    */
   async takeStoreFailures(except: readonly string[]): Promise<Approval[]> {

@@ -61,7 +61,7 @@ function showDecision(message: Message, asked: DataParts['approval'], approval: 
   const ending = isApproved(approval) ? undefined : describeEnding(approval)
   const data = { ...asked, ...(ending?.note ?? toPendingNote(approval)) }
   foldChunk(message, { type: 'data-approval', id, data })
-  // AI SDK clients send a decision in this state again with the next one. The server accepts a repeated decision (AP44), but it would
+  // AI SDK clients send a decision in this state again with the next one. The server accepts a repeated decision (AP13), but it would
   // reject one about an approval that ended undecided.
   if (!asked.kind && (!ending || state.name === 'denied')) showResponded(message, approval, !ending)
   else if (ending) {

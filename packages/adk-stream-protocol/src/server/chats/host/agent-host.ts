@@ -319,7 +319,7 @@ export class AgentHost {
     } finally {
       this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
-      // AP852: this does not change how the turn has ended. A sweep stores what is missing.
+      // AP825: this does not change how the turn has ended. A sweep stores what is missing.
       await this.endings.end(chat, run, signal).catch(this.#onError)
     }
   }

@@ -227,7 +227,7 @@ export class RunEndings {
     await respondToDanglingCalls(service, session)
   }
 
-  /** AP850: stores the results of a stopped run that has not ended, because a callback of the application hangs after its calls. */
+  /** AP802: stores the results of a stopped run that has not ended, because a callback of the application hangs after its calls. */
   async #storeUntaken(chat: AppChatRef, messageId: string, isLeft: boolean): Promise<void> {
     for (const [run, onLateResults] of this.#runs.get(toChatKey(chat)) ?? []) {
       if (run.messageId !== messageId) continue
@@ -383,7 +383,7 @@ interface LateResults {
 
 /**
  * AP23: stores what a stopped run has left. Ends the calls of agents that are used as tools, unless they continue on another server.
- * AP850: if the run has not ended, because a callback hangs, only agents end whose decided calls have outcomes.
+ * AP802: if the run has not ended, because a callback hangs, only agents end whose decided calls have outcomes.
  */
 async function storeLateResults(
   sessions: ChatSessions,

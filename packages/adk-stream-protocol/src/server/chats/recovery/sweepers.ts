@@ -83,7 +83,7 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
       onError(error)
     }
   }
-  // LG1451: a sweep may take longer than a lease. It reports the errors of the store itself.
+  // LG1022: a sweep may take longer than a lease. It reports the errors of the store itself.
   const stop = repeat(intervalMs, work, () => renew().catch(() => undefined))
   return { drain: () => void (isDraining = true), close: stop }
 }

@@ -34,7 +34,7 @@ export function createChatLocker(
       ...request,
       stopIfUnwatched: () => stopIfUnwatched(chat).catch(() => false),
     })
-    // The turn has ended. If the lock cannot be released, a sweep releases it (LG800), or it expires with the lease.
+    // The turn has ended. If the lock cannot be released, a sweep releases it (LG29), or it expires with the lease.
     return () => opened.ledger.locks.unlock(key, token).catch(onError)
   }
 }

@@ -118,7 +118,7 @@ export async function* runResponses(
     const content = await nextContent(backend, messageId, { ...given, isFirst }).catch(
       (error: unknown) => {
         if (isFirst) throw readError(error)
-        // AP870: the agent has replied. A sweep continues with further responses.
+        // AP825: the agent has replied. A sweep continues with further responses.
         options.onError(error)
       },
     )
