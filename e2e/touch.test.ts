@@ -7,7 +7,7 @@ import { useTestDemo } from './support/use-test-demo.ts'
 
 const testDemo = useTestDemo()
 
-test('[RE1120] on a touch screen, every button of the card and of its forms works', async () => {
+test('[RE363] on a touch screen, every button of the card and of its forms works', async () => {
   const text = 'Send $30 to Alice, $40 to Bob and $50 to Carol'
   const { card, account, waitUntilIdle } = await requestApproval(testDemo, text, PHONE)
   const button = (name: string, label: string | RegExp) =>
@@ -28,7 +28,7 @@ test('[RE1120] on a touch screen, every button of the card and of its forms work
   expect(await account.payments()).toEqual(['Alice 30', 'Carol 45'])
 })
 
-test('[RE1120] [RE363] on touch screens, two presses approve a large payment, in the card and by its link', async () => {
+test('[RE363] on touch screens, two presses approve a large payment, in the card and by its link', async () => {
   const text = 'Send $600 to Alice'
   const { card, account } = await requestApproval(testDemo, text, PHONE)
   await decide(card('Alice'), 'approve', tap)
@@ -45,7 +45,7 @@ test('[RE1120] [RE363] on touch screens, two presses approve a large payment, in
 })
 
 longTest(
-  '[RE1120] [RE363] on a touch screen, the inbox and the form of a question work',
+  '[RE363] on a touch screen, the inbox and the form of a question work',
   async () => {
     const { page, card, send, replies } = await requestApproval(testDemo, 'Send $600 to Bob', PHONE)
     await tap(page.getByRole('button', { name: 'Approvals: 1 pending' }))

@@ -101,7 +101,7 @@ test('[RE883] nothing is announced over a spoken conversation', () => {
 test.each([
   ['en', 'Connected'],
   ['ja', '接続済み'],
-] as const)('[RE884] a connection that is back is announced, in %s', (locale, sentence) => {
+] as const)('[RE378] a connection that is back is announced, in %s', (locale, sentence) => {
   const chat = { messages: [], status: 'ready', unconfirmed: new Set(), reconnect: vi.fn() }
   const notice = (state: 'lost' | 'open') => (
     <AdkProvider labels={LANGUAGES[locale]}>

@@ -539,7 +539,7 @@ describe('a held Enter key', () => {
   })
 })
 
-test('[RE852] Escape and Enter of an input method neither close the form of a denial nor decide', async () => {
+test('[RE370] Escape and Enter of an input method neither close the form of a denial nor decide', async () => {
   const { decided } = show(answer(payment(), approvalPart()))
   await user.click(button('Deny…'))
   const reason = screen.getByLabelText('Reason (optional)')
@@ -573,7 +573,7 @@ describe('time', () => {
     ['behind', 3_600_000],
     ['ahead of', -3_600_000],
   ])(
-    '[RE882] a device whose clock is an hour %s the server shows the time that is left',
+    '[RE7] a device whose clock is an hour %s the server shows the time that is left',
     async (_name, offset) => {
       const serverTime = Date.now() + offset
       await ask(serverTime)

@@ -488,7 +488,7 @@ describe('editing by schema', () => {
     ['en', 'From 0.01 to 970.', 'Only 970 is available.', 'Enter a multiple of 0.01.'],
     ['ja', '0.01〜970', '利用できるのは970までです。', '0.01の倍数を入力してください。'],
   ] as const)(
-    '[RE693] the amount of the preview is limited to what is available, in %s',
+    '[RE367] the amount of the preview is limited to what is available, in %s',
     async (locale, limits, tooMuch, tooFine) => {
       const schema = {
         type: 'object',

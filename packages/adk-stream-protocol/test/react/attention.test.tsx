@@ -108,7 +108,7 @@ test.each([
   [86_400_000, ', 24 hours.', '期限は24時間。'],
   [259_200_000, ', 3 days.', '期限は3日。'],
   [20_000, ' risk.', 'リスク。'],
-])('[RE885] the time to decide, %i ms, is in words that people use', (deadline, en, ja) => {
+])('[RE379] the time to decide, %i ms, is in words that people use', (deadline, en, ja) => {
   show([approval('a', { deadline })])
   expect(announcement().endsWith(en)).toBe(true)
   cleanup()

@@ -74,7 +74,7 @@ describe.each(testedWays)('over %s', (way) => {
     expect(screen.getAllByText(/^Cut off/)).toHaveLength(2)
   })
 
-  test('[RE1081] a reply that failed stays visible after the next message, and after a reload', async () => {
+  test('[RE1080] a reply that failed stays visible after the next message, and after a reload', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show({ api: browser.api })
@@ -266,7 +266,7 @@ describe.each(testedWays)('over %s', (way) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[RE4] leaving during a reply stops nothing, and a person who returns sees the rest', async () => {
+  test('[RE3] leaving during a reply stops nothing, and a person who returns sees the rest', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const before = browser.show()
@@ -282,7 +282,7 @@ describe.each(testedWays)('over %s', (way) => {
     expect(testBridge.asked).toBe(1)
   })
 
-  test('[RE4] a person who returns can decide a pending approval', async () => {
+  test('[RE3] a person who returns can decide a pending approval', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const before = browser.show()
@@ -511,7 +511,7 @@ test.each(testedWays)('[RE163] over %s, the card that waits shows the hint of no
   expect(page.text).not.toContain('Balance: 1000.')
 })
 
-test('[RE250] several changes of approvals within milliseconds cause one request', async () => {
+test('[RE163] several changes of approvals within milliseconds cause one request', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   let emit: Parameters<AdkApi['watchChat']>[1] | undefined

@@ -146,7 +146,7 @@ describe('writing', () => {
     expect([document.activeElement, isMarked()]).toEqual([input(), false])
   })
 
-  test('[RE681] the key that takes a message back is named in an element of its own', async () => {
+  test('[RE680] the key that takes a message back is named in an element of its own', async () => {
     const { change } = show({ status: 'streaming' })
     await user.type(input(), 'one{Enter}')
     const status = screen.getByRole('status')

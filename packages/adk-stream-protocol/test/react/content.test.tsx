@@ -126,7 +126,7 @@ test('[RE531] a picture of another server is loaded after a click, and one of th
   ])
 })
 
-test('[RE532] audio has a player, which requests nothing from another server before it is played', () => {
+test('[RE531] audio has a player, which requests nothing from another server before it is played', () => {
   const view = show(
     { type: 'file', url: 'data:audio/wav;base64,AA', mediaType: 'audio/wav', filename: 'a.wav' },
     { type: 'file', url: 'https://sounds.example/b.mp3', mediaType: 'audio/mpeg' },

@@ -207,7 +207,7 @@ test.each([
     '500を超える場合は、ほかの人の承認も必要です。500以下にするか、拒否して依頼し直してください。',
   ],
 ] as const)(
-  '[RE693] the form knows what one person can approve alone (%s)',
+  '[RE367] the form knows what one person can approve alone (%s)',
   async (locale, text) => {
     const { api } = createApi()
     show('card', { api, labels: LANGUAGES[locale] })

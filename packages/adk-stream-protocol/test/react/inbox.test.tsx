@@ -128,7 +128,7 @@ test('[RE11] a hidden page holds no feed', async () => {
   seen.mockRestore()
 })
 
-test('[RE200] several events within milliseconds cause one request', async () => {
+test('[RE11] several events within milliseconds cause one request', async () => {
   let requests = 0
   let isPending = false
   let emit: Parameters<NonNullable<InboxApi['watch']>>[0] | undefined
@@ -391,7 +391,7 @@ test('[RE140] a vote is withdrawn in the inbox, and the card of the chat does no
   view.unmount()
 })
 
-test('[RE190] a button withdraws the vote, and the person can decide again', async () => {
+test('[RE140] a button withdraws the vote, and the person can decide again', async () => {
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
   })
@@ -424,7 +424,7 @@ const words = [
 ] as const
 
 test.each(words.slice(0, times(1, 2)))(
-  '[RE190] a button loads more and shows when it is busy (%s)',
+  '[RE140] a button loads more and shows when it is busy (%s)',
   async (_language, labels) => {
     const { loadMore, loadingMore, withdraw } = labels.inbox
     const all = Array.from({ length: 101 }, (_, index) => ({

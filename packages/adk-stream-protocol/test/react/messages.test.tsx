@@ -459,7 +459,7 @@ describe('the connection', () => {
   })
 })
 
-test('[RE376] messages above the newest six cost no layout while they are out of view', () => {
+test('[RE12] messages above the newest six cost no layout while they are out of view', () => {
   const styles = readFileSync(new URL('../../src/react/styles.css', import.meta.url), 'utf8')
   const [selector = '', ...rest] = /(\.adk-message:not\([^{]*)\{([^}]*content-visibility[^}]*)/
     .exec(styles)

@@ -37,7 +37,7 @@ function renderChunks(drawMs: number, minMs: number) {
   return { times, paced, blocked, whole }
 }
 
-test('[RE375] a page that draws quickly renders once in `minMs`', () => {
+test('[RE12] a page that draws quickly renders once in `minMs`', () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
   const { times } = renderChunks(1, 33)
   const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0))
@@ -45,14 +45,14 @@ test('[RE375] a page that draws quickly renders once in `minMs`', () => {
   expect(Math.max(...gaps)).toBeLessThan(33 + 2 * FRAME_MS + 10)
 })
 
-test('[RE375] a page that draws slowly has half of the time for input', () => {
+test('[RE12] a page that draws slowly has half of the time for input', () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
   const { times, blocked, whole } = renderChunks(100, 33)
   expect(times.length).toBeGreaterThan(5)
   expect(blocked / whole).toBeLessThan(0.5)
 })
 
-test('[RE375] a hidden page, which gets no frames, is rendered too; nothing is rendered after a cancel', () => {
+test('[RE12] a hidden page, which gets no frames, is rendered too; nothing is rendered after a cancel', () => {
   const render = vi.fn()
   vi.stubGlobal('requestAnimationFrame', () => 0)
   vi.stubGlobal('cancelAnimationFrame', () => undefined)

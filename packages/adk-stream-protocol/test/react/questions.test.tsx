@@ -431,7 +431,7 @@ describe.each(WAYS)('over %s', (way) => {
     },
   )
 
-  test('[RE610] a person answers the node of a workflow in the form of its schema, and the workflow continues', async () => {
+  test('[RE420] a person answers the node of a workflow in the form of its schema, and the workflow continues', async () => {
     const received: unknown[] = []
     const ask = new FunctionNode('ask', async function* ask() {
       const responseSchema = z.object({ city: z.string().min(2), nights: z.number().int().min(1) })

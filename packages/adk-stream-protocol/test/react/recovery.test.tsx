@@ -52,7 +52,7 @@ describe.each(WAYS)('over %s', (way) => {
   })
 })
 
-test('[RE162] [RE853] of two tabs that decide differently, the later one claims no success, shows the outcome and is ready for the next message', async () => {
+test('[RE162] [RE6] of two tabs that decide differently, the later one claims no success, shows the outcome and is ready for the next message', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   // Without an api, the page does not learn of the other decision before its own.
@@ -185,7 +185,7 @@ test.each([
   },
 )
 
-test('[RE900] a reply that ends while a chat recovers is shown', async () => {
+test('[RE377] a reply that ends while a chat recovers is shown', async () => {
   const chat = new Chat<AdkUIMessage>({
     messages: [ASKED],
     transport: {

@@ -15,7 +15,7 @@ const nodes = () =>
   )
 const items = () => screen.getAllByRole('listitem').map(({ textContent }) => textContent)
 
-test('[RE670] a workflow that branches is drawn, with the state of each node, while it runs', async () => {
+test('[RE410] a workflow that branches is drawn, with the state of each node, while it runs', async () => {
   await using testBridge = await TestBridge.open({
     isLive: false,
     respond: play([], { settle: [pay('A')] }),
@@ -69,7 +69,7 @@ test.each([
   ['a chain', LOOP.slice(0, 1), [], 0],
   ['edges of another kind', [['draft', 'check']], [], 0],
   ['edges that are no list', 'draft', [], 0],
-])('[RE670] the drawing of %s, in Japanese', (_, edges, expected, returns) => {
+])('[RE410] the drawing of %s, in Japanese', (_, edges, expected, returns) => {
   const data = { agent: 'release', kind: 'workflow', steps, edges }
   const message = { id: 'm1', role: 'assistant', parts: [{ type: 'data-steps', id: 's1', data }] }
   render(

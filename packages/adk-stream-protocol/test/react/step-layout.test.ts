@@ -38,7 +38,7 @@ test.each([
   ['a loop', 'a>b b>c b>a', 'a 0/0, b 1/0, c 2/0', [], ['1/0 to 0/0']],
   ['a loop of all nodes', 'a>b b>a', 'a 0/0, b 1/0', [], ['1/0 to 0/0']],
   ['a node that follows itself', 'a>b b>b', 'a 0/0, b 1/0', [], ['1/0 to 1/0']],
-])('[RE670] %s has its place in columns', (_, graph, nodes, passes, returns) => {
+])('[RE410] %s has its place in columns', (_, graph, nodes, passes, returns) => {
   expect(layout(graph)).toEqual({ nodes, passes, returns })
 })
 
@@ -64,11 +64,11 @@ test.each([
       .map((n) => `n${n}>m${n}`)
       .join(' '),
   ],
-])('[RE670] a workflow that %s remains a list', (_, graph) => {
+])('[RE410] a workflow that %s remains a list', (_, graph) => {
   expect(layout(graph)).toBeUndefined()
 })
 
-test('[RE670] steps without edges, and edges of unknown nodes, are not drawn', () => {
+test('[RE410] steps without edges, and edges of unknown nodes, are not drawn', () => {
   const steps = ['a', 'b'].map((name) => ({ name, state: 'done' as const }))
   const progress = { agent: 'flow', kind: 'workflow' as const, steps }
   expect(layoutSteps(progress)).toBeUndefined()

@@ -158,7 +158,7 @@ test('[RE691] a decision that waited does not count if somebody else has decided
   expect(testBridge.wallet.payments).toEqual([])
 })
 
-test('[RE754] a refused decision that waited is reported in another chat, if its own is closed', async () => {
+test('[RE691] a refused decision that waited is reported in another chat, if its own is closed', async () => {
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: everyone, approvers: 2 } },
   })
@@ -224,7 +224,7 @@ test('[RE690] a vote whose response was lost is sent again, and counts once', as
   expect([page.chat.refusals.size, page.chat.votes.size]).toEqual([0, 1])
 })
 
-test('[RE692] [RE633] an approval of high severity does not wait for the connection, and a denial does', async () => {
+test('[RE633] an approval of high severity does not wait for the connection, and a denial does', async () => {
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { severity: 'high' } },
   })
