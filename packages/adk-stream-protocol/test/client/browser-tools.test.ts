@@ -87,7 +87,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     { approved: true, runsExpected: 1, state: 'output-available', hold: false },
     { approved: false, runsExpected: 0, state: 'output-denied', hold: false },
   ])(
-    '[CL12] [CL24] a gated browser tool runs only if it is approved: $approved, stream held open: $hold',
+    '[CL12] a gated browser tool runs only if it is approved: $approved, stream held open: $hold',
     async (given) => {
       const { approved, runsExpected, state, hold } = given
       await using testBridge = await TestBridge.open(locating(true))
@@ -124,7 +124,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     },
   )
 
-  test('[CL910] a result that could not be sent reaches the model after the person has recovered the chat', async () => {
+  test('[CL900] a result that could not be sent reaches the model after the person has recovered the chat', async () => {
     await using testBridge = await TestBridge.open(locating())
     const net = new CuttableFetch()
     const headers = { 'x-api-key': 'hanako' }
@@ -147,7 +147,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(testBridge.lastPrompt).toContain('139.7')
   })
 
-  test('[CL910] a call that a recovered chat shows runs', async () => {
+  test('[CL900] a call that a recovered chat shows runs', async () => {
     await using testBridge = await TestBridge.open(locating())
     await using page = new ClientPage({ url: testBridge.url, version })
     await (await openSse(page.sse(), version)).send(ASK)
@@ -212,7 +212,7 @@ function runsAfter(names: readonly string[], tool: Parameters<typeof mayRun>[2])
   return parts.some((part) => part.toolCallId === CALL.toolCallId && mayRun(part, message, tool))
 }
 
-test('[CL24] whatever order the reports about a call arrive in, it runs only if it is offered, not undecided, not denied, not stopped and has no output', () => {
+test('[CL12] whatever order the reports about a call arrive in, it runs only if it is offered, not undecided, not denied, not stopped and has no output', () => {
   const ran = [...inAnyOrder(Object.keys(REPORTS))].filter((names) =>
     runsAfter(names, locateInPage),
   )
@@ -238,7 +238,7 @@ test.each([
   { order: ['request', 'approval', 'offer', 'end'], runs: true, afterApproval: true },
   { order: ['request', 'approval', 'offer', 'output'], runs: false },
   { order: ['request', 'denial', 'end'], runs: false },
-])('[CL24] after $order, a page runs a call: $runs', ({ order, runs, afterApproval = false }) => {
+])('[CL12] after $order, a page runs a call: $runs', ({ order, runs, afterApproval = false }) => {
   expect(runsAfter(order, locateInPage)).toBe(runs)
   expect(runsAfter(order, { run: locateInPage, afterApproval: true })).toBe(afterApproval)
 })

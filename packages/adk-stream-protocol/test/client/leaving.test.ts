@@ -11,7 +11,7 @@ const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const limits = { maxRequestsPerSocket: 3 }
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
-  test('[CL34] a chat that is closed and opened again has one stream on the socket', async () => {
+  test('[CL28] a chat that is closed and opened again has one stream on the socket', async () => {
     await using testBridge = await TestBridge.open({ limits })
     await using page = new ClientPage({ url: testBridge.url, version })
     let chat = await page.open()
@@ -32,7 +32,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[CL34] [WS25] closed chats that wait for approval have no stream, and are complete when they are opened again', async () => {
+  test('[CL28] [WS25] closed chats that wait for approval have no stream, and are complete when they are opened again', async () => {
     await using testBridge = await TestBridge.open({ limits })
     await using page = new ClientPage({ url: testBridge.url, version })
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
@@ -53,7 +53,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(page.types).not.toContain('abort')
   })
 
-  test('[CL34] a reply continues to its end when its chat is closed', async () => {
+  test('[CL28] a reply continues to its end when its chat is closed', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const left = await page.open()
@@ -67,7 +67,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(page.types).not.toContain('leave')
   })
 
-  test('[CL34] chunks for a closed chat are not passed to the next chat with the same id', async () => {
+  test('[CL28] chunks for a closed chat are not passed to the next chat with the same id', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const left = await page.open()

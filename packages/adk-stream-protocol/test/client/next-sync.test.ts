@@ -283,7 +283,7 @@ describe('refused responses', () => {
     },
   )
 
-  test('[CL31] one vote of several leaves the approval open', () => {
+  test('[CL9] one vote of several leaves the approval open', () => {
     const event = { type: 'decision-acknowledged', id: 'a1', approval: 'requested' } as const
     const [, effects] = step({}, event, { ...BUSY, messages: DECIDED })
     expect(typesOf(effects)).toEqual(['forget', 'push-chunk', 'set-messages'])
@@ -634,7 +634,7 @@ describe('reloads', () => {
   })
 
   test.each([true, false])(
-    '[CL901] a decision that was made while the stream was open is sent when it has ended; failed: %s',
+    '[CL900] a decision that was made while the stream was open is sent when it has ended; failed: %s',
     (hasFailed) => {
       const chat = { messages: DECIDED, hasFailed, responses: { a1: 'queued' } } as const
       const [, effects] = step({ stream: { end: 'ended' } }, { type: 'chat-idle' }, chat)
@@ -644,7 +644,7 @@ describe('reloads', () => {
     },
   )
 
-  test('[CL902] a queued decision that a replayed stream has removed from the messages is queued again', () => {
+  test('[CL900] a queued decision that a replayed stream has removed from the messages is queued again', () => {
     const chat = { messages: ASKED, responses: { a1: 'queued' } } as const
     const outbox = new Map([['a1', queuedDecision]])
     const start = { stream: { end: 'ended' }, outbox } as const
@@ -652,7 +652,7 @@ describe('reloads', () => {
     expect(effects[0]).toEqual({ type: 'queue-decision', decision: DECISION })
   })
 
-  test('[CL902] a queued output that a replayed stream has removed from the messages is queued again', () => {
+  test('[CL900] a queued output that a replayed stream has removed from the messages is queued again', () => {
     const waiting = call('input-available')
     const queued = { c1: 'queued' } as const
     const { types, state } = run([
@@ -665,7 +665,7 @@ describe('reloads', () => {
     expect(state).toMatchObject({ outbox: new Map() })
   })
 
-  test('[CL901] a response is sent although the chat read nothing, and later if it is busy', () => {
+  test('[CL900] a response is sent although the chat read nothing, and later if it is busy', () => {
     const chat = { messages: DECIDED, responses: { a1: 'queued' } } as const
     const send = { type: 'send-responses', messageId: 'm1' }
     expect(step({}, IDLE, chat)[1]).toEqual([send])
@@ -917,7 +917,7 @@ test('[CL21] what was missed during a request that got no stream is loaded', () 
   expect(run([[TURN, BUSY], [IDLE]]).types).toContain('load')
 })
 
-test('[CL917] messages that could not be loaded are loaded again later', () => {
+test('[CL916] messages that could not be loaded are loaded again later', () => {
   const catchUp = { state: 'loading', shown: [], isDue: false } as const
   const loading = { ...FOLLOWING, catchUp }
   const { types, state } = run([[failed('unavailable')], [{ type: 'retry-due' }]], loading)
@@ -932,7 +932,7 @@ const after = (event: SyncEvent): readonly SyncEffect[] =>
   nextSync(DETACHED, event, view({ messages: ASKED }))[1]
 
 describe('detached chats', () => {
-  test('[CL35] what was not delivered is left to the next chat of this id', () => {
+  test('[CL25] what was not delivered is left to the next chat of this id', () => {
     const start = { outbox: new Map([['c9', { state: 'unsent', output: OUTPUT } as const]]) }
     const chat = { messages: DECIDED, responses: { a1: 'queued' } } as const
     const [state, effects] = step(start, { type: 'detached' }, chat)
@@ -944,7 +944,7 @@ describe('detached chats', () => {
     ])
   })
 
-  test('[CL35] responses in transit are recorded as accepted or removed, and nothing else happens', () => {
+  test('[CL25] responses in transit are recorded as accepted or removed, and nothing else happens', () => {
     expect(after({ type: 'output-acknowledged', id: 'c1' })).toEqual([
       { type: 'mark', ids: ['c1'], response: 'accepted' },
     ])

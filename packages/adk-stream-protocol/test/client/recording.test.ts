@@ -80,7 +80,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.status).toBe('ready')
   })
 
-  test('[CL22] a recording contains a whole conversation: messages, approvals, decisions, regenerated replies', async () => {
+  test('[CL14] a recording contains a whole conversation: messages, approvals, decisions, regenerated replies', async () => {
     await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
@@ -100,7 +100,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(plain(stage.messages)).toEqual(plain(chat.messages))
   })
 
-  test('[CL22] a reply that was interrupted and resumed is played as one message', async () => {
+  test('[CL14] a reply that was interrupted and resumed is played as one message', async () => {
     await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
@@ -130,7 +130,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(other.status).toBe('ready')
   })
 
-  test('[CL22] a turn that the client did not request is recorded, and played where it was shown', async () => {
+  test('[CL14] a turn that the client did not request is recorded, and played where it was shown', async () => {
     await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
@@ -152,7 +152,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 })
 
-test('[CL22] a playback at the pace `step` can be stopped', async () => {
+test('[CL14] a playback at the pace `step` can be stopped', async () => {
   const { jsonl } = await record(versions[0])
   const stage: { messages: unknown[] } = { messages: [] }
   const playback = playRecording(stage as never, jsonl, { pace: 'step' })
@@ -164,7 +164,7 @@ test('[CL22] a playback at the pace `step` can be stopped', async () => {
   expect(stage.messages).toHaveLength(1)
 })
 
-test('[CL14] [CL22] a transport of the AI SDK is recorded as well', async () => {
+test('[CL14] a transport of the AI SDK is recorded as well', async () => {
   await using testBridge = await TestBridge.open()
   const recorder = new Recorder()
   recorder.start()
@@ -262,7 +262,7 @@ test.each([
   ['a line of a later kind', '{"at":1,"type":"smell"}'],
   ['a list', '[]'],
   ['nothing at all', 'null'],
-])('[CL22] %s is not a recording', (_name, text) => {
+])('[CL14] %s is not a recording', (_name, text) => {
   expect(() =>
     readRecording(`{"at":0,"type":"sound","direction":"in","bytes":1}\n${text}\n`),
   ).toThrow(SyntaxError)

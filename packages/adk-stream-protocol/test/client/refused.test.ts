@@ -21,7 +21,7 @@ function callStates(chat: ClientChat): unknown[] {
 }
 
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
-  test('[CL30] edited arguments that were rejected are not sent with a later approval', async () => {
+  test('[CL4] edited arguments that were rejected are not sent with a later approval', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -82,7 +82,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 
   test.each(['WebSocket', 'HTTP'])(
-    '[CL31] over %s, one vote of several leaves the approval open',
+    '[CL9] over %s, one vote of several leaves the approval open',
     async (mode) => {
       await using testBridge = await TestBridge.open(TWO_APPROVERS)
       await using page = new ClientPage({ url: testBridge.url, version })

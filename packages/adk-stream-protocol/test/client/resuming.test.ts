@@ -9,7 +9,7 @@ import { ClientPage, openSse, versions } from './support/client-page.ts'
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test.each([undefined, null])(
-    '[CL23] a second resumeStream() does not stop the model, live %s; its stop() does',
+    '[CL10] a second resumeStream() does not stop the model, live %s; its stop() does',
     async (live) => {
       const turns = live === null ? { live: undefined as never } : {}
       await using testBridge = await TestBridge.open({ ...turns, disconnectGraceMs: 60_000 })
@@ -47,7 +47,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     },
   )
 
-  test('[CL23] stop() in another tab stops the reply that the first tab reads', async () => {
+  test('[CL10] stop() in another tab stops the reply that the first tab reads', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     await using first = new ClientPage({ url: testBridge.url, version })
     const started = await first.open()

@@ -193,7 +193,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL19] [CL20] an interrupted reply over HTTP continues, and the connection state shows it', async () => {
+  test('[CL19] [CL7] an interrupted reply over HTTP continues, and the connection state shows it', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
     const transport = sseTransport({
@@ -227,7 +227,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL20] a reply that ended while it was interrupted is loaded from the server; one that is not stored is a network error', async () => {
+  test('[CL7] a reply that ended while it was interrupted is loaded from the server; one that is not stored is a network error', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
     const transport = sseTransport({
@@ -257,7 +257,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await transport.api.stopChat('chat-1')
   })
 
-  test('[CL23] a second resumeStream() over HTTP does not stop the model; stop() of a resumed reply does', async () => {
+  test('[CL10] a second resumeStream() over HTTP does not stop the model; stop() of a resumed reply does', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const { transport } = openTransport(testBridge.url)
     const first = await openSse(transport, version)

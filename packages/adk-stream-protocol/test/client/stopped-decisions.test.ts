@@ -80,7 +80,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectOutcomeAfterStop(chat, clicked)
   })
 
-  test('[CL801] over a socket, a decision that is stopped before it was sent is open again', async () => {
+  test('[CL800] over a socket, a decision that is stopped before it was sent is open again', async () => {
     await using testBridge = await TestBridge.open()
     let isReachable = true
     await using page = new ClientPage({
@@ -130,7 +130,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.error).toBeUndefined()
   })
 
-  test('[CL802] [AP836] of several decisions in one request, those that counted are shown as such', async () => {
+  test('[CL32] [AP836] of several decisions in one request, those that counted are shown as such', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) => ({

@@ -126,7 +126,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 
   test.each(['before', 'after'])(
-    '[CL35] the output of a tool that ends while its chat is closed is sent by the chat that is opened %s it',
+    '[CL25] the output of a tool that ends while its chat is closed is sent by the chat that is opened %s it',
     async (when) => {
       vi.stubGlobal('navigator', { locks: new FakeLocks() })
       await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
@@ -162,7 +162,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   )
 
   test.each(['held', 'HTTP'])(
-    '[CL24] a call whose approval request comes late does not run before it, in any tab, %s',
+    '[CL12] a call whose approval request comes late does not run before it, in any tab, %s',
     async (mode) => {
       vi.stubGlobal('navigator', { locks: new FakeLocks() })
       const late = defer()
@@ -194,7 +194,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   )
 
   test.each(['breaks off', 'is stopped'])(
-    '[CL24] a call whose reply %s before its approval request does not run',
+    '[CL12] a call whose reply %s before its approval request does not run',
     async (end) => {
       const late = defer()
       const tool = locationTool({ gated: () => late.promise.then(() => true) })
@@ -222,7 +222,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
-  test('[CL24] a gated browser tool runs over HTTP after its approval', async () => {
+  test('[CL12] a gated browser tool runs over HTTP after its approval', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     const transport = sseTransport({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
     const chat = await openSse(transport, version)

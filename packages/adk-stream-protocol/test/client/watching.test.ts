@@ -116,7 +116,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.messages.map(textOf).filter((text) => text === 'Two.')).toHaveLength(1)
   })
 
-  test('[CL852] a text that the server refuses is an error of the chat, and is sent once', async () => {
+  test('[CL851] a text that the server refuses is an error of the chat, and is sent once', async () => {
     await using testBridge = await TestBridge.open({ limits: { maxTextLength: 100 } })
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await openDuringReply(page)

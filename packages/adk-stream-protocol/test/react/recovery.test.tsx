@@ -177,7 +177,7 @@ test.each([
   { name: 'failed', running: false, reply: { ...REPLY, metadata: ERROR }, step: 'show' },
   { name: 'is running', running: true, reply: REPLY, step: 'resume' },
 ])(
-  '[CL930] a message that the person stopped is not sent when the reply before it $name',
+  '[CL915] a message that the person stopped is not sent when the reply before it $name',
   (given) => {
     const { running, reply, step } = given
     const messages = running ? [ASKED] : [ASKED, reply]

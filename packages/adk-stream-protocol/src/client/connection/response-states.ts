@@ -36,7 +36,7 @@ export class ResponseStates {
   mark(ids: readonly string[], state: ResponseState): void {
     for (const id of ids) {
       this.#states.set(id, state)
-      // CL30: what a refused decision was sent with does not apply to the next one.
+      // CL4: what a refused decision was sent with does not apply to the next one.
       if (state === 'refused') this.#supplements.delete(id)
     }
     this.#notify()

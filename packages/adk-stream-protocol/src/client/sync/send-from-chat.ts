@@ -75,7 +75,7 @@ export async function sendResponses(context: SyncContext, messageId: string): Pr
   if (hasFailed && !isDisconnected) await sendAgain(context, last)
 }
 
-/** CL852: sends a refused text as a request, so that a second refusal is the error of the chat, which can be recovered from. */
+/** CL851: sends a refused text as a request, so that a second refusal is the error of the chat, which can be recovered from. */
 export async function sendRefusedText(
   context: SyncContext,
   messageId: string,

@@ -58,7 +58,7 @@ function withUnconfirmed(state: AttachedSync, id: string, entry: Unconfirmed): A
   return { ...state, outbox: new Map([...state.outbox, [id, entry]]) }
 }
 
-/** CL390, CL902: shows queued responses again that a replayed stream has removed from the messages. */
+/** CL390, CL900: shows queued responses again that a replayed stream has removed from the messages. */
 export function restoreQueued(
   state: AttachedSync,
   chat: ChatView,

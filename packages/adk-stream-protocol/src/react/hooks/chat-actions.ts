@@ -153,7 +153,7 @@ async function resumeOrShow<Tools extends UITools>(
   await showStored(chat, now, attached)
 }
 
-/** Shows the stored messages. CL910: a browser tool runs if its call is shown only now. */
+/** Shows the stored messages. CL900: a browser tool runs if its call is shown only now. */
 async function showStored<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
   stored: SavedChat<AdkUIMessage<Tools>>,
