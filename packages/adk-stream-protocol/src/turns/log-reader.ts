@@ -162,7 +162,7 @@ export class LogReader {
     const detach = (): void => {
       if (this.#state === lagging) this.detach('slow')
     }
-    // TU355: after a pause of the process the timer is due before the sockets are polled. The immediate comes after them.
+    // TU4: after a pause of the process the timer is due before the sockets are polled. The immediate comes after them.
     const stall = setTimeout(() => setImmediate(detach), this.#options.stallTimeoutMs)
     const lagging: State = { name: 'lagging', at, stall }
     this.#state = lagging

@@ -273,7 +273,7 @@ export class TurnRegistry {
     const turn = this.#running.get(key)
     if (!turn) return
     if (repliesTo && isDeepStrictEqual(repliesTo, turn.repliesTo)) {
-      // TU1341: a turn that cannot be prepared has no reply. This request then starts another one.
+      // TU901: a turn that cannot be prepared has no reply. This request then starts another one.
       if ((await this.#prepared.get(turn)) === false) return turn.settled
       throw new RepeatedMessageError(turn.messageId)
     }

@@ -164,7 +164,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   })
 })
 
-test('[RQ180] [CV180] the body, the URL or the default selects the agent of a new chat', async () => {
+test('[RQ180] [CV6] the body, the URL or the default selects the agent of a new chat', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await using server = await open({ done: [], store })
   const caller = new Caller(server)
@@ -187,7 +187,7 @@ test('[RQ180] [CV180] the body, the URL or the default selects the agent of a ne
   })
 })
 
-test('[CV180] a bridge with one agent names none, and ignores `agent` in a body', async () => {
+test('[CV6] a bridge with one agent names none, and ignores `agent` in a body', async () => {
   await using server = await serve()
   const browser = server.browser()
   await (await browser.say('[[say Hi.]]', 'chat-1', { agent: { any: 'thing' } })).text()
@@ -477,7 +477,7 @@ test('[RQ184] a chat whose agent no longer exists can be deleted, and created ag
   expect(await caller.chats()).toEqual([['chat-1', 'support']])
 })
 
-test('[RQ185] chats from before the bridge had several agents have the first one', async () => {
+test('[RQ181] chats from before the bridge had several agents have the first one', async () => {
   const done: Done = []
   await using store = await openSqliteStore({ path: ':memory:' })
   {

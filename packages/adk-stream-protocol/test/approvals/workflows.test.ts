@@ -291,7 +291,7 @@ const toSteps = (...states: readonly string[]) => [
   },
 ]
 
-test('[MP480] the progress of a workflow is one part, which survives a pause and a restart', async () => {
+test('[MP410] the progress of a workflow is one part, which survives a pause and a restart', async () => {
   const log: Log = []
   await using started = await start(log, chain('two'), {
     plans: { two: [pay('A')] },

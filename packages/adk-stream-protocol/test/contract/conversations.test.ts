@@ -102,7 +102,7 @@ describe.each(clients)('$name', (client) => {
     expect(JSON.stringify(second.emulator.requests[0]?.body)).toContain('celsius')
   })
 
-  it('[CV5] another session service can replace that of the store, without rewinding', async () => {
+  it('[CV3] another session service can replace that of the store, without rewinding', async () => {
     await using server = await serve({
       ...withWeather,
       sessionService: new InMemorySessionService(),

@@ -13,7 +13,7 @@ const two = (model: ConstructorParameters<typeof LlmAgent>[0]['model']) => [
 ]
 
 describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
-  test('[CV110] a workflow of agents is one message, also after a reload', async () => {
+  test('[CV1] a workflow of agents is one message, also after a reload', async () => {
     await using server = await serve({
       respond: ({ systemInstruction }) => [
         { type: 'say', text: systemInstruction.includes('first') ? 'One.' : 'Two.' },
@@ -34,7 +34,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[CV110] a workflow of functions and agents is one message', async () => {
+  test('[CV1] a workflow of functions and agents is one message', async () => {
     await using server = await serve({
       respond: () => [{ type: 'say', text: 'Said.' }],
       agent: (model) =>
@@ -59,7 +59,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
-  test('[CV110] a workflow that is used as a tool returns its result', async () => {
+  test('[CV1] a workflow that is used as a tool returns its result', async () => {
     await using server = await serve({
       respond: ({ systemInstruction, contents }) => {
         if (systemInstruction.includes('I am inner')) return [{ type: 'say', text: 'Inner.' }]

@@ -92,7 +92,7 @@ test('[TU91] [TU11] a draining bridge finishes running replies, rejects new work
   expect(await response.text()).toContain('"stopped":true')
 })
 
-test('[TU921] a request that arrives after the bridge and its store were closed is told to try again', async () => {
+test('[TU91] a request that arrives after the bridge and its store were closed is told to try again', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })
   await using server = await openPaymentServer({ store, effects: folder.effects })
@@ -158,7 +158,7 @@ test('[WS19] a bridge that drains for long adds no listeners to a socket whose c
   expect(closes.length).toBeLessThan(3)
 })
 
-test('[TU92] a pending approval does not delay the end, and is decided at another server', async () => {
+test('[TU90] a pending approval does not delay the end, and is decided at another server', async () => {
   await using pair = await openPair()
   const asked = await pair.atOne.ask()
   await pair.one.bridge.close({ drainMs: 600_000 })
@@ -167,7 +167,7 @@ test('[TU92] a pending approval does not delay the end, and is decided at anothe
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[TU92] [TU90] live: pending approvals stay pending, and running calls finish', async () => {
+test('[TU90] live: pending approvals stay pending, and running calls finish', async () => {
   const paid = defer()
   const running = defer()
   const before = async (): Promise<void> => {

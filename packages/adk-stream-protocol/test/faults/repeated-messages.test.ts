@@ -44,7 +44,7 @@ function failAfterMessage({ sessions }: Store): void {
   }
 }
 
-test('[TU920] a live message after which the store failed ends with `turn-lost` when it is sent again', async () => {
+test('[TU901] a live message after which the store failed ends with `turn-lost` when it is sent again', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })
   failAfterMessage(store)
@@ -59,7 +59,7 @@ test('[TU920] a live message after which the store failed ends with `turn-lost` 
   expect(await whole(client, 'r3')).toBe('Two.')
 })
 
-test('[TU920] a message whose server crashed before the agent replied ends with `turn-lost` when it is sent again', async () => {
+test('[TU901] a message whose server crashed before the agent replied ends with `turn-lost` when it is sent again', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   const appName = 'app'
@@ -76,7 +76,7 @@ test('[TU920] a message whose server crashed before the agent replied ends with 
   expect(server.emulator.requests).toEqual([])
 })
 
-test('[TU920] a message whose reply failed ends with the same error when it is sent again', async () => {
+test('[TU901] a message whose reply failed ends with the same error when it is sent again', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   failAfterMessage(store)
@@ -87,7 +87,7 @@ test('[TU920] a message whose reply failed ends with the same error when it is s
   expect(codeOf(await post(person, '[[say One.]]'))).toMatchObject({ error })
 })
 
-test('[TU920] a live message whose turn could not be opened is followed when it is sent again', async () => {
+test('[TU901] a live message whose turn could not be opened is followed when it is sent again', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })
   const { approvals } = store
@@ -111,7 +111,7 @@ test('[TU920] a live message whose turn could not be opened is followed when it 
   expect(await whole(client, 'r2')).toBe('One.')
 })
 
-test('[TU920] a live message that another server has stored a moment ago is not lost', async () => {
+test('[TU901] a live message that another server has stored a moment ago is not lost', async () => {
   await using emulator = await startEmulator()
   await using pair = await openPair({ liveModel: LIVE_MODEL, modelUrl: emulator.baseUrl })
   await using atOne = await SocketClient.open(pair.one.url, { headers: HEADERS })

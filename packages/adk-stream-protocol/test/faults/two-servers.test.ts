@@ -17,7 +17,7 @@ async function holder({ store }: Pair) {
 /** No test waits for this lease: on a busy machine, a server may not renew its lease for seconds. */
 const LIMITS = { leaseMs: 60_000, sweepMs: 20 }
 
-test('[TU12] a message to a chat in which another server runs a turn is rejected', async () => {
+test('[TU2] a message to a chat in which another server runs a turn is rejected', async () => {
   await using pair = await openPair()
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]][[say Two.]]')
   expect(await pair.atTwo.say('[[say Me too.]]')).toMatchObject({
@@ -30,7 +30,7 @@ test('[TU12] a message to a chat in which another server runs a turn is rejected
   expect(pair.two.emulator.requests).toHaveLength(1)
 })
 
-test('[TU12] of concurrent messages to two servers, one gets a reply', async () => {
+test('[TU2] of concurrent messages to two servers, one gets a reply', async () => {
   await using pair = await openPair()
   const script = '[[say One.]][[wait gate]][[say Two.]]'
   const answers = await Promise.all([pair.atOne.begin(script), pair.atTwo.begin(script)])
@@ -41,7 +41,7 @@ test('[TU12] of concurrent messages to two servers, one gets a reply', async () 
   expect((await pair.atOne.messages()).map(textOf)).toEqual([script, 'One.Two.'])
 })
 
-test('[TU12] with queue, a message waits for the turn of another server', async () => {
+test('[TU2] with queue, a message waits for the turn of another server', async () => {
   await using pair = await openPair({ whileRunning: 'queue' })
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]]')
   const taken = pair.untilTaken(3)
@@ -55,7 +55,7 @@ test('[TU12] with queue, a message waits for the turn of another server', async 
   expect(assistant.map(textOf)).toEqual(['One.', 'Two.'])
 })
 
-test('[TU12] a message that waits longer than two leases is rejected with turn-running', async () => {
+test('[TU2] a message that waits longer than two leases is rejected with turn-running', async () => {
   const limits = { leaseMs: 100, sweepMs: 20 }
   await using pair = await openPair({
     whileRunning: 'queue',
@@ -70,7 +70,7 @@ test('[TU12] a message that waits longer than two leases is rejected with turn-r
   expect(await answer.text()).toContain('[DONE]')
 })
 
-test('[TU12] a message waits for a turn that another server resumes by itself', async () => {
+test('[TU2] a message waits for a turn that another server resumes by itself', async () => {
   const started = defer()
   const gate = defer()
   const reached = async (moment: string) => {

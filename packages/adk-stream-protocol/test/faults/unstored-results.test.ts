@@ -200,7 +200,7 @@ test.for([
   { when: 'at its end', failures: 1 },
   { when: 'when the store works again', failures: 2 },
 ])(
-  '[TU1340] the error of a message that could not be stored is not stored as that of the reply before it, $when',
+  '[TU1065] the error of a message that could not be stored is not stored as that of the reply before it, $when',
   async ({ failures }) => {
     await using folder = await makeFolder()
     await using store = await openSqliteStore({ path: folder.database })
@@ -240,7 +240,7 @@ test.for([
   },
 )
 
-test('[TU881] a reload shows why a reply ended whose call could not be stored', async () => {
+test('[TU871] a reload shows why a reply ended whose call could not be stored', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   failFirstReply(store, new StoreError('full', 'The disk is full.'))
@@ -260,7 +260,7 @@ test.for([
   { what: 'text', script: '[[say Hello.]]', shown: 'Hello.' },
   { what: 'a call', script: PAY, shown: '' },
 ])(
-  '[TU883] a reply with $what that could not be stored, also not at its end, is stored with its error when the store works again',
+  '[TU871] a reply with $what that could not be stored, also not at its end, is stored with its error when the store works again',
   async ({ script, shown }) => {
     await using folder = await makeFolder()
     await using store = await openSqliteStore({ path: folder.database })

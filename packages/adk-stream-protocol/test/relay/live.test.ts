@@ -416,7 +416,7 @@ test('[TU901] a message whose server was paused before it had the live session i
   expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
 })
 
-test('[TU920] a live message that is sent again at another server is read there although its turn was not open', async () => {
+test('[TU901] a live message that is sent again at another server is read there although its turn was not open', async () => {
   await using emulator = await startEmulator()
   await using pair = await openPair({ liveModel: LIVE_MODEL, modelUrl: emulator.baseUrl })
   await using atOne = await SocketClient.open(pair.one.url, { headers: HEADERS })
@@ -449,7 +449,7 @@ test('[TU920] a live message that is sent again at another server is read there 
   expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
 })
 
-test('[TU920] a live message that is sent again at another server is read there while the reply is written', async () => {
+test('[TU901] a live message that is sent again at another server is read there while the reply is written', async () => {
   await using pair = await openLivePair(database, 'repeated-live')
   const atOne = await SocketClient.open(pair.one.url, { headers: HEADERS })
   await using atTwo = await SocketClient.open(pair.two.url, { headers: HEADERS })

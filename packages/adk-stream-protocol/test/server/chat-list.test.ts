@@ -260,7 +260,7 @@ test('[CV7] the transcript of the first speech is the title', async () => {
   })
 })
 
-test('[CV5] [CV6] sessions of another session service are listed, also those of other programs', async () => {
+test('[CV3] [CV6] sessions of another session service are listed, also those of other programs', async () => {
   const sessionService = new InMemorySessionService()
   await using server = await serve({
     sessionService,

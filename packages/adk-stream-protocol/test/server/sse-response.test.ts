@@ -15,7 +15,7 @@ const delta = (text: string): Chunk => ({ type: 'text-delta', id: 'text-1', delt
 
 afterEach(() => vi.useRealTimers())
 
-test('[TU910] chunks in short succession are sent together, the first one and the end at once', async () => {
+test('[TU795] chunks in short succession are sent together, the first one and the end at once', async () => {
   vi.useFakeTimers({
     toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
   })
@@ -54,7 +54,7 @@ test('[TU910] chunks in short succession are sent together, the first one and th
   server.close()
 })
 
-test('[TU910] the start of a turn is sent although the agent has not replied', async () => {
+test('[TU795] the start of a turn is sent although the agent has not replied', async () => {
   const log = new TurnLog(LIMITS)
   log.append({ type: 'start', messageId: 'm1' })
   const server = createServer((_request, response) => {

@@ -29,7 +29,7 @@ test.each([
   ['that names its message stops', 'message-1', true],
   ['[TU1580] that names another message does not stop', 'message-0', false],
 ])(
-  '[TU798] a stop %s the turn that waits for one that has ended and is not settled',
+  '[TU797] a stop %s the turn that waits for one that has ended and is not settled',
   async (_name, named, isStopped) => {
     const turns = openRegistry()
     const stored = defer()
@@ -57,7 +57,7 @@ test.each([
   },
 )
 
-test('[TU798] a stop does not stop the turn that waits for the one that it stops', async () => {
+test('[TU797] a stop does not stop the turn that waits for the one that it stops', async () => {
   const turns = openRegistry()
   await turns.start(CHAT, 'message-1', {
     run: async ({ signal, log }) => {
@@ -70,7 +70,7 @@ test('[TU798] a stop does not stop the turn that waits for the one that it stops
   expect((await next).signal.aborted).toBe(false)
 })
 
-test('[TU1341] a message that is sent again before its turn could be prepared starts another turn if the first one fails', async () => {
+test('[TU901] a message that is sent again before its turn could be prepared starts another turn if the first one fails', async () => {
   const turns = openRegistry()
   const stored = defer()
   const repliesTo = { id: 'message-1', content: 'Hello.' }
@@ -88,7 +88,7 @@ async function endAtOnce({ log }: Turn): Promise<void> {
 
 function ignore(): void {}
 
-test('[TU798] [RL880] a stop at a third server also stops the turn of a second one that waits for a turn of the first one that has ended', async () => {
+test('[TU797] [RL880] a stop at a third server also stops the turn of a second one that waits for a turn of the first one that has ended', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { signals, approvals } = store
   if (!signals) throw new Error('The store has no signals.')

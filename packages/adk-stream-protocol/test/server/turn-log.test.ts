@@ -240,7 +240,7 @@ describe('pressure', () => {
     }
   })
 
-  test('[TU355] a reader that has read while the process was paused stays', async () => {
+  test('[TU4] a reader that has read while the process was paused stays', async () => {
     const server = createServer((socket) => socket.end('read'))
     const socket = connect(await listen(server), '127.0.0.1').pause()
     await Promise.all([once(socket, 'connect'), once(server, 'connection')])

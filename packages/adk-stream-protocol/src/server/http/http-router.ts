@@ -134,7 +134,7 @@ export class HttpRouter {
 
   #refuse(thrown: unknown): JsonReply {
     const { drain } = this.#options
-    // TU921: another server has the chat.
+    // TU91: another server has the chat.
     const error =
       drain.isActive() && thrown instanceof StoreError && thrown.code === 'closed'
         ? new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds: 1 })

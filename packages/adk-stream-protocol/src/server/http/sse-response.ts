@@ -4,7 +4,7 @@ import { SSE_KEEP_ALIVE, sseFrame, ssePositions } from '../../protocol/sse.ts'
 import type { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { Sink } from '../../turns/log-reader.ts'
 
-/** Chunks that follow others sooner than this are sent together (TU910). A screen shows a new picture every 16 ms. */
+/** Chunks that follow others sooner than this are sent together (TU795). A screen shows a new picture every 16 ms. */
 const SEND_INTERVAL_MS = 16
 
 /** How many characters may wait to be sent together. */

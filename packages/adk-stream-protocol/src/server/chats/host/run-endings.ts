@@ -61,7 +61,7 @@ export class RunEndings {
    * then not be stored as well.
    */
   readonly #appends = new Map<string, Appends>()
-  /** TU883: the runs whose session could not be repaired at their end, because the store failed. By message. */
+  /** TU871: the runs whose session could not be repaired at their end, because the store failed. By message. */
   readonly #unsettled = new Map<string, EndedRun>()
 
   constructor(sessions: ChatSessions, ledger: Ledger) {
@@ -222,7 +222,7 @@ export class RunEndings {
     const isMarked = end === 'stopped' && unstored.invocationId !== '' && !(isLeft && isContinuable)
     if (isMarked || parts.length > 0)
       await storePartialReply(service, session, { ...unstored, parts })
-    // TU881: of a reply without text, only an error remains, unless the turn continues later.
+    // TU871: of a reply without text, only an error remains, unless the turn continues later.
     if (parts.length > 0 || !isContinuable) await this.#storeFailure(session, outcome)
     await respondToDanglingCalls(service, session)
   }

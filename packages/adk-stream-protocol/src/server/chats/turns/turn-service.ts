@@ -294,7 +294,7 @@ export class TurnService {
         const replayed = replayTurn(stored, this.#options)
         const pause = replayed.chunks.length
         await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
-        // TU920: under the chat lock, no other process writes the reply.
+        // TU901: under the chat lock, no other process writes the reply.
         from = hasReply(stored) ? replayed.state : { ...replayed.state, error: LOST }
       },
       run: async (turn) => {
