@@ -52,7 +52,7 @@ const RESUMING: ReadonlySet<string> = new Set([
   'RequestInputLlmRequestProcessor',
 ])
 
-/** LV641: a turn runs the calls that it has responses for. When a live run starts meanwhile, ADK would run them a second time. */
+/** LV640: a turn runs the calls that it has responses for. When a live run starts meanwhile, ADK would run them a second time. */
 function dropResumingProcessors({ requestProcessors }: LlmAgent): void {
   const kept = requestProcessors.filter(({ constructor }) => !RESUMING.has(constructor.name))
   requestProcessors.splice(0, requestProcessors.length, ...kept)

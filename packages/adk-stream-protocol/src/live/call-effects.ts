@@ -120,7 +120,7 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
   }
 }
 
-/** LV1340: continues a call that has not started when the store works again. The model is told nothing meanwhile. */
+/** LV881: continues a call that has not started when the store works again. The model is told nothing meanwhile. */
 async function readLater(live: LiveSession, call: OpenCall, approvalId: string): Promise<void> {
   const { ledger, calls } = live
   for (let attempt = 0; calls.isOpen(call); attempt += 1) {
@@ -355,7 +355,7 @@ async function recover(live: LiveSession, call: OpenCall): Promise<void> {
       live.calls.remove(call)
       return live.onLost()
     }
-    // LV1340: the person has approved it, and it has not started.
+    // LV881: the person has approved it, and it has not started.
     const isLeft = (await isAnyApproved(live, ids)) && live.onLeft(ids, call.loss)
     if (!isLeft) return await settleFailed(live, call)
   } catch (error) {

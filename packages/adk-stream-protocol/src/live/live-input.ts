@@ -104,7 +104,7 @@ export class LiveInput {
     if (ignoring) turnTaking.apply({ type: 'result-ignored', message: ignoring })
   }
 
-  /** Sends the first result of a parked call, if it interrupts no reply (LV920) and the model waits for no other result. */
+  /** Sends the first result of a parked call, if it interrupts no reply (LV602) and the model waits for no other result. */
   flushResults(): void {
     if (this.#options.turnTaking.isIdle) this.#sendUnsentResults(1)
   }

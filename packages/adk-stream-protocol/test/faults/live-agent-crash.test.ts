@@ -102,7 +102,7 @@ describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', 
     for (const part of opened.toReversed()) await part[Symbol.asyncDispose]()
   })
 
-  test('[LV640] [LV491] an agent that ran or waited continues once, in the next live session or in a turn', async () => {
+  test('[LV640] [LV490] an agent that ran or waited continues once, in the next live session or in a turn', async () => {
     const checked = await Promise.all(agents.map((point) => checkAgent(point, after)))
     expect(checked).toHaveLength(agents.length)
   })

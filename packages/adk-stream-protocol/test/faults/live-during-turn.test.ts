@@ -16,7 +16,7 @@ test.each([
   ['a call inside an agent', ASK_DESK],
   ['a call that asked by itself', '[[call refund {}]][[then]][[say Told.]]'],
 ])(
-  '[LV641] a live session that starts while a turn runs %s after its approval leaves the call to the turn',
+  '[LV640] a live session that starts while a turn runs %s after its approval leaves the call to the turn',
   async (_what, script) => {
     const [running, go] = [defer(), defer()]
     let runs = 0

@@ -208,7 +208,7 @@ test('[LV100] a call whose process does not respond runs once where it is decide
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[LV1340] an approved call of a live session that cannot start because the store fails is not cancelled, and runs once', async () => {
+test('[LV881] an approved call of a live session that cannot start because the store fails is not cancelled, and runs once', async () => {
   await using pair = await openPair(LIVE)
   await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
   client.send({ type: 'watch', id: 'chat-1' })
@@ -260,7 +260,7 @@ test('[LV100] an approval that another server expires ends in its live conversat
   expect(pair.two.emulator.requests).toEqual([])
 })
 
-test('[LV102] the result of a browser tool that another server accepts is the only one', async () => {
+test('[LV14] the result of a browser tool that another server accepts is the only one', async () => {
   const tools = [locationTool({ timeoutMs: 3_000 })]
   await using pair = await openPair({ ...LIVE, tools })
   await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
@@ -350,7 +350,7 @@ test('[EV100] without a live session too, clients that watch at the asking serve
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[LV910] a socket that has closed does not take the session over from a client of another server', async () => {
+test('[LV880] a socket that has closed does not take the session over from a client of another server', async () => {
   const started = defer()
   const context = { toState: () => started.promise.then(() => ({})) }
   await using pair = await openPair({ ...LIVE, isSpoken: true, context })

@@ -52,7 +52,7 @@ const hosts = (agent: 'beforeToolCallback' | 'afterToolCallback') =>
 
 describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) => {
   test.each(hosts('afterToolCallback'))(
-    '[LV31] a callback of %s that throws after an approved call does not change the result',
+    '[LV26] a callback of %s that throws after an approved call does not change the result',
     async (_, options) => {
       await using testBridge = await openLiveTestBridge({ liveModel, ...options })
       const { id, frames } = await approvePayment(testBridge)
@@ -68,7 +68,7 @@ describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) =
   )
 
   test.each(hosts('beforeToolCallback'))(
-    '[LV31] an approved call fails if a callback of %s throws before it',
+    '[LV26] an approved call fails if a callback of %s throws before it',
     async (_, options) => {
       await using testBridge = await openLiveTestBridge({ liveModel, ...options })
       const { id, frames } = await approvePayment(testBridge)
@@ -82,7 +82,7 @@ describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) =
   )
 })
 
-test('[LV31] the client and the model receive the same result of a call that could not run', async () => {
+test('[LV26] the client and the model receive the same result of a call that could not run', async () => {
   // A session cannot store this result, which can be read once.
   let reads = 0
   const seen = { toJSON: () => ((reads += 1) > 1 ? 10n : 1) }

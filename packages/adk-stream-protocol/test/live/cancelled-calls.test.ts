@@ -70,7 +70,7 @@ test.each([
   ['waits', BLOCKING_MODEL],
   ['waits, and completes the turn of its call at once', 'gemini-unknown-live'],
 ])(
-  '[LV961] a result that is sent while the model cancels its call gets no reply; the model %s',
+  '[LV960] a result that is sent while the model cancels its call gets no reply; the model %s',
   async (_name, liveModel) => {
     const sessionService = new ReportingSessions()
     await using testBridge = await openLiveTestBridge({

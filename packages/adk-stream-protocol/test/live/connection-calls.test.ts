@@ -106,7 +106,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   },
 )
 
-test('[LC13] a call that is still queued when the connection ends does not run', async () => {
+test('[LC11] a call that is still queued when the connection ends does not run', async () => {
   await using emulator = await startEmulator()
   const calls: string[] = []
   const hold = defer()
@@ -122,7 +122,7 @@ test('[LC13] a call that is still queued when the connection ends does not run',
   expect(calls).toEqual(['first'])
 })
 
-test('[LC14] cancelled calls are reported at once, and those still queued do not run', async () => {
+test('[LC11] cancelled calls are reported at once, and those still queued do not run', async () => {
   await using emulator = await startEmulator()
   const calls: string[] = []
   const hold = defer()

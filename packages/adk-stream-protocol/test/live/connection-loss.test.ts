@@ -65,7 +65,7 @@ test('[LC4] the number of failed attempts is limited', async () => {
 })
 
 test.each([1007, 1008, 4001])(
-  '[LC5] a connection that closes with %i ends the run',
+  '[LC1] a connection that closes with %i ends the run',
   async (code) => {
     await using emulator = await startEmulator()
     await using run = await runReconnecting(emulator)
@@ -239,7 +239,7 @@ test('[LC10] a message that closes the connection each time is dropped', async (
   expect(openSockets(emulator)).toBe(1)
 })
 
-test('[LV800] a model whose result is dropped replies again, and knows the result', async () => {
+test('[LC10] a model whose result is dropped replies again, and knows the result', async () => {
   await using emulator = await startEmulator()
   const look = tool('look', () => ({ seen: 'a fox' }))
   await using run = await runReconnecting(emulator, { model: FLASH_LIVE, tools: [look] })

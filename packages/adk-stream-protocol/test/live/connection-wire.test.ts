@@ -230,6 +230,6 @@ test.each([
   [FLASH_LIVE, false],
   ['gemini-2.5-flash', false],
   ['something-else', false],
-])('[LC21] %s supports non-blocking calls: %s', (model, expected) => {
+])('[LV42] %s supports non-blocking calls: %s', (model, expected) => {
   expect(takesNonBlockingCalls(model)).toBe(expected)
 })

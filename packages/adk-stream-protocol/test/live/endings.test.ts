@@ -98,7 +98,7 @@ for (const frame of [
   { type: 'image', ...PICTURE },
   { type: 'activity', state: 'start' },
 ]) {
-  test(`[LV38] a conversation that ${frame.type} started is closed after its client has left`, async () => {
+  test(`[LV19] a conversation that ${frame.type} started is closed after its client has left`, async () => {
     await using testBridge = await openLiveTestBridge({ live: { graceMs: 30, runConfig: BY_HAND } })
     const client = await joinLive(testBridge)
     client.send({ ...frame, id: 'chat-1' })
@@ -136,7 +136,7 @@ test('[WS23] a client that sent something stays in the chat after it stops watch
   expect(await whole(client, 'r2')).toBe('Two.')
 })
 
-test('[LV39] a frame that is not an image or is too large is rejected and starts no conversation', async () => {
+test('[LV6] a frame that is not an image or is too large is rejected and starts no conversation', async () => {
   await using testBridge = await openLiveTestBridge({ limits: { maxFileBytes: 100 } })
   await using client = await joinLive(testBridge)
   client.send({ type: 'image', id: 'chat-1', ...PICTURE, mimeType: 'text/html' })

@@ -235,7 +235,7 @@ test.each([
 test.each([
   ['without any text', '[[fail 429 retry=26]]', 'model-rate-limited'],
   ['after some text', '[[say One.]] [[close 1007 secret reason]]', 'model-refused'],
-])('[LV851] a reload shows that a reply failed, %s', async (_when, script, code) => {
+])('[LV24] a reload shows that a reply failed, %s', async (_when, script, code) => {
   await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
   await using client = await joinLive(testBridge)
   client.say(script, 'r1')

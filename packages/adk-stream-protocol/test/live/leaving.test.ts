@@ -44,7 +44,7 @@ function countMembers(): () => number {
 
 afterEach(() => vi.restoreAllMocks())
 
-test('[LV43] frames for chats without a conversation leave the client in none of them', async () => {
+test('[LV37] frames for chats without a conversation leave the client in none of them', async () => {
   await using testBridge = await openLiveTestBridge({ limits: { maxLiveChatsPerPrincipal: 2 } })
   const members = countMembers()
   await using client = await joinLive(testBridge)

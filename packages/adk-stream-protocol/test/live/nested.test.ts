@@ -103,7 +103,7 @@ describe.each([
     },
   )
 
-  test('[LV491] a call inside an agent waits while the page and Gemini reconnect', async () => {
+  test('[LV490] a call inside an agent waits while the page and Gemini reconnect', async () => {
     await using testBridge = await openNested({ liveModel }, ['planner', 'agency', 'travel'])
     const first = await joinLive(testBridge)
     first.say(`${callAgent(callAgent(BOOK), 'agency')} [[then]] [[say All done.]]`)
@@ -167,7 +167,7 @@ test('[LV490] an agent asks again in a later step, while other calls wait, as th
   expect(testBridge.errors).toEqual([])
 })
 
-test('[LV491] a decision after the live session and its server have ended runs the call inside once', async () => {
+test('[LV490] a decision after the live session and its server have ended runs the call inside once', async () => {
   await using testBridge = await openNested()
   const client = await joinLive(testBridge)
   client.say(`${callAgent(BOOK)} [[then]] [[say All done.]]`)

@@ -9,7 +9,7 @@ import { openParking, toolStates, untilShown } from './support/parking.ts'
 import { speak } from './support/voice.ts'
 
 test.each([true, false])(
-  '[LV920] the result of a parked call does not cut the reply to a later message off; approved: %s',
+  '[LV602] the result of a parked call does not cut the reply to a later message off; approved: %s',
   async (approved) => {
     await using testBridge = await openParking()
     await using client = await joinLive(testBridge)
@@ -33,7 +33,7 @@ test.each([true, false])(
 )
 
 test.each([true, false])(
-  '[LV920] the result of a parked call does not replace a reply that has not started; spoken: %s',
+  '[LV602] the result of a parked call does not replace a reply that has not started; spoken: %s',
   async (spoken) => {
     await using testBridge = await openParking({ spoken })
     await using client = await joinLive(testBridge)
@@ -61,7 +61,7 @@ test.each([true, false])(
   },
 )
 
-test('[LV920] the results of two parked calls get a reply each, one after the other', async () => {
+test('[LV602] the results of two parked calls get a reply each, one after the other', async () => {
   await using testBridge = await openParking()
   await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })

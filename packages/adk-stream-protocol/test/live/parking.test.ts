@@ -187,7 +187,7 @@ describe.each(INPUTS)('a person who $name while a call waits', ({ ask, spoken })
   })
 })
 
-test('[LV601] a call that runs after its approval is parked as running, and the model receives the result', async () => {
+test('[LV600] a call that runs after its approval is parked as running, and the model receives the result', async () => {
   const events = new EventEmitter()
   const started = once(events, 'started')
   const finished = once(events, 'finished')

@@ -103,7 +103,7 @@ test('[LV493] a model that waits for its calls receives nothing before the resul
   expect(responsesOf(testBridge)).toMatchObject([[{ response: { success: true } }]])
 })
 
-test('[LV494] after a reconnect the model knows the status, does not reply to it, and receives the result once', async () => {
+test('[LV493] after a reconnect the model knows the status, does not reply to it, and receives the result once', async () => {
   await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
   await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -169,7 +169,7 @@ test.each([FREE_MODEL, 'gemini-3.8-live', 'gemini-3.1-flash-live-preview'])(
 )
 
 test.each(['in the setup', 'after the setup'])(
-  '[LC490] a handle that Gemini refuses with 1007 %s is dropped, and the conversation continues',
+  '[LC6] a handle that Gemini refuses with 1007 %s is dropped, and the conversation continues',
   async (when) => {
     const isInSetup = when === 'in the setup'
     await using emulator = await startEmulator({

@@ -212,7 +212,7 @@ test.each(MODELS)(
 )
 
 test.each(MODELS)(
-  '[LV496] the next step of a SequentialAgent starts when a step calls task_completed (%s)',
+  '[LV30] the next step of a SequentialAgent starts when a step calls task_completed (%s)',
   async (liveModel) => {
     await using testBridge = await openLiveTestBridge({
       liveModel,

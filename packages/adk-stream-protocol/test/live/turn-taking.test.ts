@@ -80,17 +80,17 @@ const CASES: readonly (readonly [name: string, steps: readonly Step[], Expected]
     { speaker: a, expected: [a, b] },
   ],
   [
-    '[LV920] a result that is held back expects a reply',
+    '[LV602] a result that is held back expects a reply',
     [sent(a), output, held(b), completed],
     { expected: [b] },
   ],
   [
-    '[LV920] output before a held result is sent does not belong to it',
+    '[LV602] output before a held result is sent does not belong to it',
     [held(b), sent(a), output],
     { speaker: a, expected: [a, b] },
   ],
   [
-    '[LV920] the reply to a held result follows the replies to earlier messages',
+    '[LV602] the reply to a held result follows the replies to earlier messages',
     [held(b), sent(a), heldSent(b), output, completed, output],
     { speaker: b, expected: [b] },
   ],
@@ -145,7 +145,7 @@ const CASES: readonly (readonly [name: string, steps: readonly Step[], Expected]
     { speaker: b, expected: [b] },
   ],
   [
-    '[LV961] a response that the model ignores does not continue its turn',
+    '[LV960] a response that the model ignores does not continue its turn',
     [sent(a), output, calls('1'), result('1', a), ignored(a), completed],
     {},
   ],

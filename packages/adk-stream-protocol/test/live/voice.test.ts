@@ -193,7 +193,7 @@ test('[LV7] barge-in ends the reply at once, and the next one starts', async () 
   expect(first).not.toHaveProperty('metadata.stopped')
 })
 
-test('[LV8] usage, audio, sources and text of a turn do not appear in the next', async () => {
+test('[LV1] usage, audio, sources and text of a turn do not appear in the next', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using client = await joinLive(testBridge)
   client.say(

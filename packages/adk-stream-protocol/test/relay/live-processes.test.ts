@@ -45,7 +45,7 @@ afterAll(async () => {
 
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]'
 
-test('[LV327] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
+test('[LV323] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
   await using servers = await pool.borrowTwo()
   const { one, two } = servers
   const chatId = `killed-${randomUUID()}`
@@ -137,7 +137,7 @@ posixTest(
 )
 
 longTest(
-  '[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once',
+  '[LV490] after kill -9, a call that waits inside agents is decided elsewhere and runs once',
   async () => {
     await using servers = await pool.borrowTwo()
     const { one, two } = servers

@@ -89,7 +89,7 @@ test.each([true, false])(
   },
 )
 
-test('[LV491] a call that waits inside agents moves with its live session, and runs once', async () => {
+test('[LV490] a call that waits inside agents moves with its live session, and runs once', async () => {
   await using pair = await openLivePair(database, 'nested-live')
   const first = await pair.join('one')
   const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`

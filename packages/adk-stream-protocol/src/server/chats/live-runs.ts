@@ -109,7 +109,7 @@ export class LiveRuns {
     if (!speaker) return this.open(chat, prepare)
     for (;;) {
       const run = await this.#findOrAdd(chat).open({ need: 'speech', prepare })
-      // LV910: its successor may speak at another server.
+      // LV880: its successor may speak at another server.
       if (run || speaker.hasLeft()) return run
     }
   }
