@@ -292,7 +292,7 @@ export class TurnLog {
   #appendEntry(chunk: Exclude<Chunk, DeltaChunk>): string {
     const entry = this.#dropped + this.#entries.length
     const { type } = chunk
-    // BT1120: a page that reads the turn again must not run a call that has its result.
+    // BT10: a page that reads the turn again must not run a call that has its result.
     if (isResult(chunk)) this.#supersede('data-browser-call', chunk.toolCallId)
     else if (type === 'data-browser-call')
       (this.#open ??= []).push({ type, id: chunk.data.toolCallId, entry })

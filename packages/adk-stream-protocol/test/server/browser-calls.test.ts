@@ -12,7 +12,7 @@ import { serve } from '../support/serve.ts'
 const APP = { appName: 'adk-stream-protocol' }
 const SELDOM = { sweepMs: 3_600_000 }
 
-test('[BT8] a browser call expires after a restart too', async () => {
+test('[BT5] a browser call expires after a restart too', async () => {
   await using folder = await temporaryDirectory()
   await using store = await openSqliteStore({ path: folder.file('chat.db') })
   const options = { ...locate({ timeoutMs: 200 }), store, authenticate: () => ({ id: 'hanako' }) }
@@ -29,7 +29,7 @@ test('[BT8] a browser call expires after a restart too', async () => {
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
 })
 
-test('[BT8] of two servers, one expires a browser call, and a call whose client responds in time does not expire', async () => {
+test('[BT5] of two servers, one expires a browser call, and a call whose client responds in time does not expire', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('chat.db')
   await using one = await openSqliteStore({ path })
@@ -60,7 +60,7 @@ test('[BT8] of two servers, one expires a browser call, and a call whose client 
   expect([first.errors, second.errors]).toEqual([[], []])
 })
 
-test('[BT8] a deleted chat, or one whose message is regenerated, has no pending browser calls', async () => {
+test('[BT5] a deleted chat, or one whose message is regenerated, has no pending browser calls', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await using server = await serve({ ...locate({ timeoutMs: 1 }), store, limits: SELDOM })
   const browser = server.browser()

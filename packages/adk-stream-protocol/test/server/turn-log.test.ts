@@ -290,7 +290,7 @@ const piece = (content: string): AudioChunk => ({
   transient: true,
 })
 
-test('[BT1120] a reader from the start gets the offers of open calls only', () => {
+test('[BT10] a reader from the start gets the offers of open calls only', () => {
   const log = new TurnLog(LIMITS)
   const offers = ['call-1', 'call-2'].map(createOffer)
   const first = new Reader()
