@@ -52,7 +52,7 @@ describe.each(LIBRARIES.slice(0, times(1, 2)))('the %s', (library) => {
     await waitForState(other, 'off')
   })
 
-  test('[VO800] [VO851] a microphone and a speaker that the browser suspends are resumed', async () => {
+  test('[VO800] a microphone and a speaker that the browser suspends are resumed', async () => {
     const page = await testPage.openPage({ tones: SPEECH })
     await page.evaluate(() => {
       class CollectedContext extends AudioContext {
