@@ -79,7 +79,7 @@ test('[ST232] decisions do not wait for connections that turns have used up', as
   await pool.end()
 })
 
-test('[ST233] a connection that ends as soon as it is ready does not end the process', async () => {
+test('[ST231] a connection that ends as soon as it is ready does not end the process', async () => {
   await using database = await createDatabase()
   await using proxy = await openProxy(database.url)
   proxy.endNewConnections(2)
@@ -88,7 +88,7 @@ test('[ST233] a connection that ends as soon as it is ready does not end the pro
   expect(proxy.ended).toBe(2)
 })
 
-test('[ST233] a store continues after all its connections were terminated', async () => {
+test('[ST231] a store continues after all its connections were terminated', async () => {
   await using database = await createDatabase()
   await using store = await openPostgresStore({ connectionString: database.url })
   const session = await store.sessions.createSession(key)
@@ -180,7 +180,7 @@ test.each([
   [9, true],
   [FIRST_VERSION - 1, false],
 ])(
-  '[ST29] a schema of the unreleased version %i is rejected, and the error says what to do, with `migrate: %s`',
+  '[ST28] a schema of the unreleased version %i is rejected, and the error says what to do, with `migrate: %s`',
   async (version, mayMigrate) => {
     await using database = await createDatabase()
     const options = { connectionString: database.url, migrate: mayMigrate }
@@ -292,7 +292,7 @@ test('[ST238] of ten thousand pending approvals, those that are due are found by
   expect(await store.approvals.list(filter)).toHaveLength(100)
 })
 
-test('[ST239] two instances that sweep at the same time take each expired browser call once', async () => {
+test('[ST332] two instances that sweep at the same time take each expired browser call once', async () => {
   await using database = await openTestStores()
   const stores = await Promise.all([database.open(), database.open(), database.open()])
   const chat = { appName: APP, principalId: 'hanako', chatId: 'c' }
@@ -306,7 +306,7 @@ test('[ST239] two instances that sweep at the same time take each expired browse
   expect(ids.length + (rest?.length ?? 0)).toBe(20)
 })
 
-test('[ST330] a claim whose statement was cancelled by its timeout has changed nothing, and can be repeated', async () => {
+test('[ST237] a claim whose statement was cancelled by its timeout has changed nothing, and can be repeated', async () => {
   await using database = await createDatabase()
   const url = new URL(database.url)
   url.searchParams.set('options', '-c statement_timeout=200')
@@ -330,7 +330,7 @@ test.each([
   ['deadlock', 'BEGIN', "SET LOCAL deadlock_timeout = '10ms'"],
   ['serialization failure', 'BEGIN ISOLATION LEVEL SERIALIZABLE', 'SELECT 1'],
 ])(
-  '[ST331] a transaction that a %s has ended runs again, and counts once',
+  '[ST237] a transaction that a %s has ended runs again, and counts once',
   async (_what, begin, prepare) => {
     await using database = await createDatabase()
     await database.run(

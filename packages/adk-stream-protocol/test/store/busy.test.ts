@@ -113,7 +113,7 @@ test('[ST91] waiting writes keep their order, and run before later ones', async 
   expect(idsOf(session)).toEqual(ids)
 })
 
-test('[ST92] a write that waits too long fails with `busy`, changes nothing, and later ones succeed', async () => {
+test('[ST91] a write that waits too long fails with `busy`, changes nothing, and later ones succeed', async () => {
   await using folder = await temporaryDirectory()
   await using contended = await openContended(folder, 50)
   const { store, lock, unlock } = contended
@@ -128,7 +128,7 @@ test('[ST92] a write that waits too long fails with `busy`, changes nothing, and
   expect(idsOf(await readSession(store.sessions))).toEqual(['event-3'])
 })
 
-test('[ST850] reads and transactions work while a single statement waits for a lock, and after it has failed', async () => {
+test('[ST90] reads and transactions work while a single statement waits for a lock, and after it has failed', async () => {
   await using folder = await temporaryDirectory()
   await using contended = await openContended(folder, 500)
   const { store, lock, unlock } = contended
@@ -145,7 +145,7 @@ test('[ST850] reads and transactions work while a single statement waits for a l
   expect(idsOf(await readSession(store.sessions))).toEqual(['event-1'])
 })
 
-test('[ST31] [ST92] a write that is waiting when the store closes fails with `closed`', async () => {
+test('[ST31] [ST91] a write that is waiting when the store closes fails with `closed`', async () => {
   await using folder = await temporaryDirectory()
   await using contended = await openContended(folder)
   const { store, lock, unlock } = contended
@@ -194,7 +194,7 @@ test('[LG82] the outcome of a tool is recorded even if the database is locked fo
   expect(await recorded).toMatchObject({ state: { name: 'succeeded' } })
 })
 
-test('[ST94] a long session is read page by page, and contains events that are written meanwhile', async () => {
+test('[ST18] a long session is read page by page, and contains events that are written meanwhile', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('s.db')
   const ids = Array.from({ length: 2_000 }, (_, index) => `event-${index}`)

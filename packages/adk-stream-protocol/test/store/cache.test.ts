@@ -55,7 +55,7 @@ test('[ST16] two stores that append in turn both see every event', async () => {
   expect((await readSession(one.sessions)).state).toEqual(state)
 })
 
-test('[ST35] a second read only parses events that were appended since', async () => {
+test('[ST18] a second read only parses events that were appended since', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession(key)

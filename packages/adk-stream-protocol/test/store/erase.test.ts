@@ -14,7 +14,7 @@ function wordsIn(path: string): string[] {
   return WORDS.filter((word) => bytes.includes(word))
 }
 
-test('[ST95] no file of the database contains text of a deleted chat, while others use it', async () => {
+test('[ST12] no file of the database contains text of a deleted chat, while others use it', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('s.db')
   await using store = await openSqliteStore({ path })

@@ -45,7 +45,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-test('[ST34] any sequence of operations on two stores matches a simple model', async () => {
+test('[ST33] any sequence of operations on two stores matches a simple model', async () => {
   await using folder = await temporaryDirectory()
   let run = 0
   const property = fc.asyncProperty(steps, async (sequence) => {

@@ -46,20 +46,20 @@ async function listed(store: Store): Promise<string[][]> {
 
 const BOTH = ['second', 'first']
 
-test('[ST450] an approval is listed for those who may see it, on SQLite', async () => {
+test('[LG450] an approval is listed for those who may see it, on SQLite', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await request(store)
   expect(await listed(store)).toEqual([BOTH, BOTH, BOTH])
 })
 
-test('[ST450] an approval is listed for those who may see it, on PostgreSQL', async () => {
+test('[LG450] an approval is listed for those who may see it, on PostgreSQL', async () => {
   await using database = await createDatabase()
   await using store = await openPostgresStore({ connectionString: database.url })
   await request(store)
   expect(await listed(store)).toEqual([BOTH, BOTH, BOTH])
 })
 
-test('[ST451] the approvals that a person may see are read by indexes, in their order', async () => {
+test('[LG450] the approvals that a person may see are read by indexes, in their order', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()

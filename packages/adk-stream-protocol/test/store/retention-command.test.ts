@@ -98,7 +98,7 @@ test('[ST316] deleting a principal stops their running turn, at the model too', 
   expect(server.errors).toEqual([])
 })
 
-test('[ST343] any server deletes a principal whose turn and whose approval are on another one', async () => {
+test('[ST316] any server deletes a principal whose turn and whose approval are on another one', async () => {
   await using database = await createDatabase()
   const open = () => openPostgresStore({ connectionString: database.url })
   await using firstStore = await open()

@@ -279,7 +279,7 @@ describe.each(Object.entries(SUBJECTS))('%s', (name, create) => {
     expect(await subject.count('approvals')).toBe(0)
   })
 
-  test('[ST313] turns that start while several processes remove their chats lose nothing', async () => {
+  test('[ST310] turns that start while several processes remove their chats lose nothing', async () => {
     await using subject = await create()
     const [one, two, three] = [await subject.open(), await subject.open(), await subject.open()]
     const ids = Array.from({ length: 12 }, (_, index) => `chat-${index}`)

@@ -71,7 +71,7 @@ test('[ST19] a conversation continues after a rewind', async () => {
   expect(read.events[1]?.author).toBe('editor')
 })
 
-test('[ST20] rewind to an unknown event is a conflict, and of an unknown session is session-gone', async () => {
+test('[ST19] rewind to an unknown event is a conflict, and of an unknown session is session-gone', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession(key)
@@ -89,7 +89,7 @@ test('[ST21] isRewindable distinguishes our service from others', async () => {
   expect(isRewindable(new InMemorySessionService())).toBe(false)
 })
 
-test('[ST190] the response to a call is not stored if another process has removed the call', async () => {
+test('[ST80] the response to a call is not stored if another process has removed the call', async () => {
   await using folder = await temporaryDirectory()
   await using one = await openSqliteStore({ path: folder.file('s.db') })
   await using two = await openSqliteStore({ path: folder.file('s.db') })

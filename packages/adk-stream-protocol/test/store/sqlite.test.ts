@@ -22,7 +22,7 @@ test('[ST9] a second session with the same id is a conflict', async () => {
   expect((await readSession(store.sessions)).state).toEqual({ a: 1 })
 })
 
-test('[ST10] many concurrent first uses create one session', async () => {
+test('[ST9] many concurrent first uses create one session', async () => {
   await using folder = await temporaryDirectory()
   await using one = await openSqliteStore({ path: folder.file('s.db') })
   await using two = await openSqliteStore({ path: folder.file('s.db') })
@@ -64,7 +64,7 @@ test('[PO3] the tag of a session changes with its events, and the count with the
   expect(new Set(tags).size).toBe(5)
 })
 
-test('[ST30] [ST32] two processes that concurrently open a new file share one session and one secret, and exit', async () => {
+test('[ST27] [ST31] two processes that concurrently open a new file share one session and one secret, and exit', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('deep/er/new.db')
   await using first = await startChild('first-use', path)
@@ -215,7 +215,7 @@ test('[ST28] a path that cannot be a file is unavailable, and one that cannot be
   }
 })
 
-test('[ST29] a database with a newer schema is rejected', async () => {
+test('[ST28] a database with a newer schema is rejected', async () => {
   await using folder = await temporaryDirectory()
   const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()
@@ -226,7 +226,7 @@ test('[ST29] a database with a newer schema is rejected', async () => {
 })
 
 test.each([14, FIRST_VERSION - 1])(
-  '[ST29] a database of the unreleased version %i is rejected and left unchanged, and the error says what to do',
+  '[ST28] a database of the unreleased version %i is rejected and left unchanged, and the error says what to do',
   async (version) => {
     await using folder = await temporaryDirectory()
     const path = folder.file('s.db')

@@ -65,7 +65,7 @@ function testRewind(test: ContractTest, open: Open): void {
     expect([empty.events, empty.state]).toEqual([[], { tone: 'polite', count: 0, 'user:u': 3 }])
   })
 
-  test('[ST20] rewind to an unknown event is a conflict, and of an unknown session is session-gone', async () => {
+  test('[ST19] rewind to an unknown event is a conflict, and of an unknown session is session-gone', async () => {
     await using database = await open()
     const { sessions } = await database.open()
     const session = await sessions.createSession(key)
@@ -75,7 +75,7 @@ function testRewind(test: ContractTest, open: Open): void {
     expect(idsOf(await readSession(sessions))).toEqual(['a'])
   })
 
-  test('[ST190] the response to a call is not stored if another process has removed the call', async () => {
+  test('[ST80] the response to a call is not stored if another process has removed the call', async () => {
     await using database = await open()
     const [one, two] = [await database.open(), await database.open()]
     const { sessions } = one

@@ -133,7 +133,7 @@ function testCredentials(test: ContractTest, open: Open): void {
     expect(await two.takeAttempt(appName, 'late')).toBe(undefined)
   })
 
-  test('[ST433] unused credentials are removed, and those of a principal with the principal', async () => {
+  test('[ST315] unused credentials are removed, and those of a principal with the principal', async () => {
     await using database = await open()
     const [one, two] = await openTwo(database, ({ credentials }) => credentials)
     if (!one || !two) return
@@ -212,7 +212,7 @@ async function read({ liveSessions }: Store, of = chat): Promise<number[] | unde
 }
 
 function testSignals(test: ContractTest, open: Open): void {
-  test('[ST623] a signal is taken by the process that it is sent to, with its content', async () => {
+  test('[ST622] a signal is taken by the process that it is sent to, with its content', async () => {
     await using database = await open()
     const [one, two] = await openTwo(database, (store) => store.relay ?? store.signals)
     if (!one || !two) return
@@ -225,7 +225,7 @@ function testSignals(test: ContractTest, open: Open): void {
     expect(await two.take('w-2')).toEqual([])
   })
 
-  test('[ST623] each signal is taken once, although it was sent again and several processes take', async () => {
+  test('[ST622] each signal is taken once, although it was sent again and several processes take', async () => {
     await using database = await open()
     const [one, two] = await openTwo(database, (store) => store.relay ?? store.signals)
     if (!one || !two) return

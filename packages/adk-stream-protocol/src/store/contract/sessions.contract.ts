@@ -126,7 +126,7 @@ export function sessionContract(test: ContractTest, open: () => Promise<SessionS
     })
   }
 
-  test('[ST8] returns events in append order, whatever their timestamps', async () => {
+  test('[ST5] returns events in append order, whatever their timestamps', async () => {
     await using subject = await open()
     const { service } = subject
     const session = await service.createSession(key)
@@ -136,7 +136,7 @@ export function sessionContract(test: ContractTest, open: () => Promise<SessionS
     expect(idsOf(await readSession(service))).toEqual(ids)
   })
 
-  test('[ST10] getOrCreateSession returns an existing session or creates one', async () => {
+  test('[ST9] getOrCreateSession returns an existing session or creates one', async () => {
     await using subject = await open()
     const { service } = subject
     const created = await service.getOrCreateSession({ ...key, state: { a: 1 } })
@@ -288,7 +288,7 @@ export function sessionContract(test: ContractTest, open: () => Promise<SessionS
     expect((await readSession(service)).events[0]?.content?.parts?.[0]?.inlineData?.data).toBe(data)
   })
 
-  test('[ST24] names that look special are ordinary names', async () => {
+  test('[ST22] names that look special are ordinary names', async () => {
     await using subject = await open()
     const { service } = subject
     const names = [
@@ -310,7 +310,7 @@ export function sessionContract(test: ContractTest, open: () => Promise<SessionS
     }
   })
 
-  test('[ST25] events that are read are ADK events', async () => {
+  test('[ST17] events that are read are ADK events', async () => {
     await using subject = await open()
     const { service } = subject
     const session = await service.createSession(key)

@@ -116,7 +116,7 @@ function testDiagnosis(test: ContractTest, open: Open): void {
     expect((await list({ limit: 2 }))?.map(([id]) => id)).toEqual(['soon', 'foreign'])
   })
 
-  test('[ST381] the workers are listed with the age of their leases and with their locks', async () => {
+  test('[ST380] the workers are listed with the age of their leases and with their locks', async () => {
     await using database = await open()
     const { approvals } = await database.open()
     if (!approvals.listWorkers) return
@@ -160,7 +160,7 @@ function testWholeStore(test: ContractTest, open: Open): void {
     expect((await readSession(sessions)).state).toEqual({ a: 1 })
   })
 
-  test('[ST10] many concurrent first uses create one session', async () => {
+  test('[ST9] many concurrent first uses create one session', async () => {
     await using database = await open()
     const stores = [await database.open(), await database.open()] as const
     const sessions = await Promise.all(
@@ -196,7 +196,7 @@ function testWholeStore(test: ContractTest, open: Open): void {
     expect((await readSession(two.sessions)).events[1]?.author).toBe('editor')
   })
 
-  test('[ST23] values that cannot be stored are rejected and change nothing', async () => {
+  test('[ST22] values that cannot be stored are rejected and change nothing', async () => {
     await using database = await open()
     const { sessions } = await database.open()
     const session = await sessions.createSession(key)
@@ -211,7 +211,7 @@ function testWholeStore(test: ContractTest, open: Open): void {
     expect((await readSession(sessions)).events).toEqual([])
   })
 
-  test('[ST24] names with NUL or lone surrogates are rejected everywhere', async () => {
+  test('[ST22] names with NUL or lone surrogates are rejected everywhere', async () => {
     await using database = await open()
     const store = await database.open()
     const { sessions } = store

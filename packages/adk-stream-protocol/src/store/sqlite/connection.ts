@@ -119,7 +119,7 @@ export class Connection {
   }
 
   /**
-   * ST850: ends a statement that found the database locked. libsql leaves it pending until it runs again, and SQLite commits no
+   * ST90: ends a statement that found the database locked. libsql leaves it pending until it runs again, and SQLite commits no
    * transaction of this connection meanwhile, not even one that only reads. A statement that may not write ends with an error.
    */
   #endPending(run: () => unknown): void {
