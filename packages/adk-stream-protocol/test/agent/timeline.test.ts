@@ -290,7 +290,7 @@ test('[OB380] another server shows the turn that a server runs', async () => {
   expect({ ...(await at(pair.atTwo)), now: 0 }).toEqual({ ...(await at(pair.atOne)), now: 0 })
 })
 
-test('[OB400] the timeline shows what an agent does that is used as a tool', async () => {
+test('[OB380] the timeline shows what an agent does that is used as a tool', async () => {
   const respond = play({
     planner: [[ask('travel')], [say('All done.')]],
     travel: [[pay(5)], [say('Booked.')]],
