@@ -241,7 +241,7 @@ posixTest(
   },
 )
 
-test('[RL31] text is stored once if its server is killed while PostgreSQL has not yet taken the event of the session', async () => {
+test('[RL30] text is stored once if its server is killed while PostgreSQL has not yet taken the event of the session', async () => {
   const chatId = `between-${randomUUID()}`
   await using servers = await pool.borrowTwo()
   const { one, two } = servers

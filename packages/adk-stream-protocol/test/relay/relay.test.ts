@@ -172,7 +172,7 @@ test('[RL6] a turn is stopped from another server, which waits until it is settl
   expect(reading.end).toBe('ended')
 })
 
-test('[RL7] a server that does not answer in time makes the request fail with unavailable', async () => {
+test('[RL6] a server that does not answer in time makes the request fail with unavailable', async () => {
   await using one = await startRelay(database, 'one')
   await using two = await startRelay(database, 'two', { timing: { answerMs: 50 } })
   const chat = newChat()
@@ -429,7 +429,7 @@ const STORED: readonly (readonly [string, string, string, string])[] = [
 const chunksOf = (text: string, kind: 'text' | 'reasoning') =>
   text.split('').map((delta) => ({ type: `${kind}-delta` as const, id: kind, delta }))
 
-test.each(STORED)('[RL31] if %s, only the rest is stored', (_when, streamed, stored, rest) => {
+test.each(STORED)('[RL30] if %s, only the rest is stored', (_when, streamed, stored, rest) => {
   const said = [...chunksOf('Think.', 'reasoning'), ...chunksOf(streamed, 'text')]
   const kept = [...chunksOf('Th', 'reasoning'), ...chunksOf(stored, 'text')]
   expect(findUnstored(said, kept)).toEqual([

@@ -127,7 +127,7 @@ test('[RL20] when a chat is deleted, what was said in it leaves the relay at onc
   expect(await secrets()).toEqual([])
 })
 
-test('[RL23] a turn is stopped on another server, and its text so far is kept', async () => {
+test('[RL6] a turn is stopped on another server, and its text so far is kept', async () => {
   await using pair = await openRelayPair(database, 'stopped')
   const whole = Stream.read(await pair.atOne.begin('[[say Half.]][[wait never]]'))
   await whole.until('Half.')
@@ -146,7 +146,7 @@ test('[RL23] a turn is stopped on another server, and its text so far is kept', 
 test.each([
   { name: 'while the end of the turn before is not written', isOld: true },
   { name: 'while nothing of it is written', isOld: false },
-])('[RL795] a turn after a decision is stopped on another server, $name', async ({ isOld }) => {
+])('[RL6] a turn after a decision is stopped on another server, $name', async ({ isOld }) => {
   const chatId = `decided-${isOld}`
   const [started, gate] = [defer(), defer()]
   const reached = async () => {
@@ -195,7 +195,7 @@ test('[TU901] a message that is sent again at another server starts no other tur
   expect(pair.two.emulator.requests).toEqual([])
 })
 
-test('[RL900] a chat is shown as running on another server before its turn can be read there', async () => {
+test('[RL22] a chat is shown as running on another server before its turn can be read there', async () => {
   await using pair = await openRelayPair(database, 'unpublished')
   using writes = pair.holdWrites(() => true)
   const first = Stream.read(await pair.atOne.begin('[[say Half.]][[wait end]]'))
@@ -268,7 +268,7 @@ async function positionIn(response: Response): Promise<unknown> {
   return ((await response.json()) as { position: string }).position
 }
 
-test('[RL30] [RL31] what a crashed server has streamed is stored once, and its turn ends', async () => {
+test('[RL30] what a crashed server has streamed is stored once, and its turn ends', async () => {
   // A repeated test does not find the rows of its first attempt.
   const chatId = `crashed-${randomUUID()}`
   await using pair = await openRelayPair(database, chatId)
@@ -403,7 +403,7 @@ async function age(turnId: string): Promise<void> {
   )
 }
 
-test('[RL21] [RL23] [RL30] between two processes, a turn is read and stopped, and the text of a killed one is kept', async () => {
+test('[RL21] [RL6] [RL30] between two processes, a turn is read and stopped, and the text of a killed one is kept', async () => {
   const children = await bundleChildren()
   await using folder = await makeFolder()
   const env = { DATABASE_URL: database.url, GRACE_MS: '60000' }

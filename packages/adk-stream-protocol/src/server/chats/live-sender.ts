@@ -189,7 +189,7 @@ const OPENED = 'live-opened'
 const OpenedRequest = z.object({ chat: RequestChat })
 
 /**
- * RL900: a server stores a message before it opens the turn of the reply. Resolves when the server with the live session of a chat has
+ * RL22: a server stores a message before it opens the turn of the reply. Resolves when the server with the live session of a chat has
  * opened the turns of all messages that it has received, or has lost the session.
  */
 async function untilOpenedElsewhere(
