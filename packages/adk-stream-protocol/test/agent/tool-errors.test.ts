@@ -105,7 +105,7 @@ describe.each(clients)('$name', (client) => {
       ['was approved', true, 1],
       // The call is not started at the decision, and ADK runs it.
       ['was approved beside another one', true, 2],
-    ])('[ER170] has failed if it %s', async (_how, gated, count) => {
+    ])('[ER3] has failed if it %s', async (_how, gated, count) => {
       await using testBridge = await TestBridge.open({
         tools: () => [new Failing(() => Promise.reject(thrown))],
         approvals: { fail: gated },
@@ -148,7 +148,7 @@ describe.each(clients)('$name', (client) => {
 
   // ADK ends the run of an agent that is used as a tool without a word when a node fails.
   test.each(TOOLS.filter(([name]) => name !== 'a node'))(
-    '[ER190] the model of an agent that is used as a tool does not read the error of %s',
+    '[ER3] the model of an agent that is used as a tool does not read the error of %s',
     async (_name, make) => {
       const failing = make()
       const prompts: string[] = []

@@ -136,7 +136,7 @@ const WAYS: readonly [
       const frame = { type: 'decide', id: 'chat-1', approvalId, approved: true, payload: THREE }
       client.send({ ...frame, decisionId: 'd1' })
       expect(await client.nextOf('decided')).toMatchObject({ ok: true })
-      // WS8: the same again is the same; another payload is another decision.
+      // WS7: the same again is the same; another payload is another decision.
       client.send({ ...frame, decisionId: 'd2' })
       expect(await client.next(({ decisionId }) => decisionId === 'd2')).toMatchObject({ ok: true })
       client.send({ ...frame, decisionId: 'd3', payload: { days: 4 } })

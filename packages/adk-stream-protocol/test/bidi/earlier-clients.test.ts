@@ -27,7 +27,7 @@ interface Confirmation {
   readonly toolConfirmation: { hint: string; confirmed: boolean }
 }
 
-test('[BD5] tools that need no confirmation pass unchanged', async () => {
+test('[BD4] tools that need no confirmation pass unchanged', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [weather] })
   await using client = await BidiClient.open(testBridge.url, CONFIRMATIONS)
   client.say('[[call get_weather {"place":"東京"}]][[then]][[say Sunny.]]')
@@ -50,7 +50,7 @@ test('[BD5] tools that need no confirmation pass unchanged', async () => {
   expect(JSON.stringify(client.chunks)).not.toContain(CONFIRMATION)
 })
 
-test('[BD5] the confirmation is a separate call after the call that it is about, linked by its id', async () => {
+test('[BD4] the confirmation is a separate call after the call that it is about, linked by its id', async () => {
   const hint = 'Please approve or reject the tool call get_location().'
   await using testBridge = await TestBridge.open({
     tools: () => [locationTool({ gated: true })],
@@ -84,7 +84,7 @@ test('[BD5] the confirmation is a separate call after the call that it is about,
   ])
 })
 
-test('[BD5] [BD8] several confirmations have different ids, and each decides its own call', async () => {
+test('[BD4] [BD8] several confirmations have different ids, and each decides its own call', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url, CONFIRMATIONS)
   const names = ['A', 'B', 'C', 'D']
@@ -124,7 +124,7 @@ test('[BD8] a decision right after the request counts, and leaves nothing pendin
   expect(client.text).toBe('Done.Next.')
 })
 
-test('[BD2] [BD5] [BD6] a payment is requested, confirmed by its event, and made, all over one socket', async () => {
+test('[BD2] [BD4] [BD6] a payment is requested, confirmed by its event, and made, all over one socket', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url, CONFIRMATIONS)
   const content = [{ type: 'text', text: PAY }]

@@ -123,11 +123,11 @@ test.each([
   ['a made-up result of a gated tool', { toolCallId: 'c1', result: { success: true } }, call],
   ['a question answered with something else', { toolCallId: 'a1', result: 'yes' }, approval],
   ['a decision that is neither', { toolCallId: 'a1', result: { confirmed: 'true' } }, approval],
-])('[BD7] %s is rejected, and the error says what to send instead', (_case, given, known) => {
+])('[DI3] %s is rejected, and the error says what to send instead', (_case, given, known) => {
   expect(() => readToolResult(given, known)).toThrow(INSTEAD)
 })
 
-test('[BD7] a confirmation without an approval is rejected with unknown-approval', () => {
+test('[DI3] a confirmation without an approval is rejected with unknown-approval', () => {
   const given = { toolCallId: 'x', toolName: CONFIRMATION, result: { confirmed: true } }
   expect(() => readToolResult(given, undefined)).toThrow(/approval/)
 })

@@ -19,7 +19,7 @@ const STATES = { true: 'output-available', false: 'output-denied' } as const
 const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`
 
 describe.each(FORMS)('$name', ({ answer }) => {
-  test.each([true, false])('[BD3] [BD6] [BD13] one call, approved: %s', async (approved) => {
+  test.each([true, false])('[BD3] [BD6] one call, approved: %s', async (approved) => {
     await using testBridge = await TestBridge.open()
     await using client = await BidiClient.open(testBridge.url)
     const page = testBridge.page()
@@ -47,7 +47,7 @@ describe.each(FORMS)('$name', ({ answer }) => {
     expect(testBridge.asked).toBe(2)
   })
 
-  test('[BD6] [BD13] the reason of a denial reaches the model and the record', async () => {
+  test('[BD6] the reason of a denial reaches the model and the record', async () => {
     await using testBridge = await TestBridge.open()
     await using client = await BidiClient.open(testBridge.url)
     client.say(`${callPayment(50)}[[then]][[say わかりました。]]`)
@@ -67,7 +67,7 @@ describe.each([
   [false, true],
   [false, false],
 ])('two at once, Alice %s, Bob %s', (alice, bob) => {
-  test('[BD3] [BD13] [BD100] the second approval is requested when the first call has its result', async () => {
+  test('[BD3] [BD6] [BD100] the second approval is requested when the first call has its result', async () => {
     await using testBridge = await TestBridge.open()
     await using client = await BidiClient.open(testBridge.url)
     const page = testBridge.page()
@@ -94,7 +94,7 @@ describe.each([
     await expectDecided(testBridge, client.asked, [alice, bob])
   })
 
-  test('[BD13] [BD100] a second approval that was decided elsewhere is not requested any more', async () => {
+  test('[BD6] [BD100] a second approval that was decided elsewhere is not requested any more', async () => {
     await using testBridge = await TestBridge.open()
     await using client = await BidiClient.open(testBridge.url)
     const page = testBridge.page()
@@ -144,7 +144,7 @@ test.each([
     `[[say First.]]${callPayment(30, 'Alice')}[[then]][[say Second.]]${callPayment(40, 'Bob')}[[then]][[say Done.]]`,
     'First.Second.Done.',
   ],
-])('[BD1080] text %s follows the last decision', async (_where, script, text) => {
+])('[BD100] text %s follows the last decision', async (_where, script, text) => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say(script)
@@ -165,7 +165,7 @@ test.each([
   expect(faults.filter((fault) => /text/.test(fault))).toEqual([])
 })
 
-test('[BD1080] text of a turn without calls is in its step', async () => {
+test('[BD100] text of a turn without calls is in its step', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say('[[say Hello there.]]')
@@ -206,7 +206,7 @@ test('[BD100] text of the model during an approval request follows the result', 
 test.each([
   ['without a word in between', ''],
   ['with text in between', '[[say Next.]]'],
-])('[BD3] [BD13] one after the other %s: one stream, one end', async (_case, between) => {
+])('[BD3] [BD6] one after the other %s: one stream, one end', async (_case, between) => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   const calls = [callPayment(10, 'A'), callPayment(20, 'B'), callPayment(30, 'C')]
@@ -227,7 +227,7 @@ test.each([
   await expectValid(messages)
 })
 
-test('[BD13] the result of a parallel call that needs no approval is sent at once', async () => {
+test('[BD6] the result of a parallel call that needs no approval is sent at once', async () => {
   await using testBridge = await TestBridge.open({
     tools: (wallet) => [paymentTool(wallet), weather],
   })
@@ -247,7 +247,7 @@ test('[BD13] the result of a parallel call that needs no approval is sent at onc
   expect(client.done).toBe(1)
 })
 
-test('[BD3] [BD13] the turn ends if the model says nothing after the result', async () => {
+test('[BD3] [BD6] the turn ends if the model says nothing after the result', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]]`)
@@ -259,7 +259,7 @@ test('[BD3] [BD13] the turn ends if the model says nothing after the result', as
   expect(testBridge.wallet.balance).toBe(950)
 })
 
-test('[BD10] [BD13] an expired approval ends in the same stream; a late decision is rejected', async () => {
+test('[BD10] [BD6] an expired approval ends in the same stream; a late decision is rejected', async () => {
   await using testBridge = await TestBridge.open({ approvalDeadlineMs: 150 })
   await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]][[say Too late.]]`)
@@ -276,7 +276,7 @@ test('[BD10] [BD13] an expired approval ends in the same stream; a late decision
   await client.until(({ text }) => text.endsWith('Still here.'))
 })
 
-test('[BD6] [BD13] a browser tool sends its result as an event, once', async () => {
+test('[BD6] a browser tool sends its result as an event, once', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [musicTool()] })
   await using client = await BidiClient.open(testBridge.url)
   client.say('[[call change_bgm {"track":2}]][[then]][[say Changed.]]')
@@ -290,7 +290,7 @@ test('[BD6] [BD13] a browser tool sends its result as an event, once', async () 
 })
 
 test.each([true, false])(
-  '[BD6] [BD7] [BD13] a gated browser tool: first the decision, then the result; approved: %s',
+  '[BD6] [DI3] a gated browser tool: first the decision, then the result; approved: %s',
   async (approved) => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     await using client = await BidiClient.open(testBridge.url)
@@ -313,7 +313,7 @@ test.each([true, false])(
   },
 )
 
-test('[BD9] [BD13] reconnect while pending: the chat in the URL replays the whole turn, and it continues', async () => {
+test('[BD9] [BD6] reconnect while pending: the chat in the URL replays the whole turn, and it continues', async () => {
   await using testBridge = await TestBridge.open()
   const first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -331,7 +331,7 @@ test('[BD9] [BD13] reconnect while pending: the chat in the URL replays the whol
 })
 
 test.each(FORMS)(
-  '[BD9] [BD13] a lost socket, and $name over another one: the rest of the message is sent once',
+  '[BD9] [BD6] a lost socket, and $name over another one: the rest of the message is sent once',
   async ({ answer }) => {
     await using testBridge = await TestBridge.open()
     const first = await BidiClient.open(testBridge.url)
@@ -387,7 +387,7 @@ test('[BD9] a browser tool, and a lost socket: its result over another one conti
 })
 
 test.each(FORMS)(
-  '[BD8] [BD9] [BD13] reconnect after a restart of the server: $name decides, and the reply follows',
+  '[BD8] [BD9] [BD6] reconnect after a restart of the server: $name decides, and the reply follows',
   async ({ answer }) => {
     await using testBridge = await TestBridge.open()
     const first = await BidiClient.open(testBridge.url)
@@ -405,7 +405,7 @@ test.each(FORMS)(
   },
 )
 
-test('[BD9] [BD13] a second socket reads the same turn, and each of them may decide', async () => {
+test('[BD9] [BD6] a second socket reads the same turn, and each of them may decide', async () => {
   await using testBridge = await TestBridge.open()
   await using first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -422,7 +422,7 @@ test('[BD9] [BD13] a second socket reads the same turn, and each of them may dec
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[BD3] [BD13] a new message while an approval is pending: both turns end, each once', async () => {
+test('[BD3] [BD6] a new message while an approval is pending: both turns end, each once', async () => {
   await using testBridge = await TestBridge.open({
     liveModel: FREE_MODEL,
     respond: (prompt) =>

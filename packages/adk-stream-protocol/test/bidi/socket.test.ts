@@ -142,7 +142,7 @@ test.each([
     await using testBridge = await TestBridge.open(options)
     await using client = await BidiClient.open(testBridge.url)
     client.say('[[say One, ]][[wait never]][[say two.]]')
-    // Text frames contain the text of a live turn at its end (BD1080).
+    // Text frames contain the text of a live turn at its end (BD100).
     await using other = await SocketClient.open(testBridge.url, {
       headers: { 'x-api-key': 'hanako' },
     })

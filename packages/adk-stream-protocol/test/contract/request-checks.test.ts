@@ -148,7 +148,7 @@ test('[HO140] paths outside `basePath` are not handled by the bridge', async () 
 })
 
 test.each([{ basePath: '/adk' }, { mountedAt: '/adk' }])(
-  '[WS140] upgrade requests for other listeners are ignored, with %j',
+  '[WS20] upgrade requests for other listeners are ignored, with %j',
   async ({ basePath = '', mountedAt = '' }) => {
     const agent = assistant(new Gemini({ model: 'gemini-2.5-flash', apiKey: 'any' }))
     await using bridge = createBridge({ agent, basePath })

@@ -147,7 +147,7 @@ test('[LV6] a frame that is not an image or is too large is rejected and starts 
   expect(testBridge.emulator.live.sessions).toHaveLength(0)
 })
 
-test('[WS141] frames have the limits of messages: text, images and audio', async () => {
+test('[RQ6] frames have the limits of messages: text, images and audio', async () => {
   await using testBridge = await openLiveTestBridge({
     limits: { maxTextLength: 100, maxFileBytes: 100 },
   })

@@ -8,7 +8,7 @@ test.each([
   ['live', () => openLiveTestBridge()],
   ['turn by turn', () => TestBridge.open({ live: undefined as never, disconnectGraceMs: 60_000 })],
 ])(
-  '[WS24] %s, a client that closed its socket counts as no reader: another one stops the reply',
+  '[WS5] %s, a client that closed its socket counts as no reader: another one stops the reply',
   async (_, openTestBridge) => {
     await using testBridge = await openTestBridge()
     await using first = await joinLive(testBridge)

@@ -71,7 +71,7 @@ describe('the body', () => {
     expect(read({ id: 'c1', messages }).message.parts).toEqual([{ type: 'text', text: 'hi' }])
   })
 
-  test('[RQ132] in a history without ids, the newest message is read', () => {
+  test('[RQ7] in a history without ids, the newest message is read', () => {
     const asked = {
       type: 'tool-pay',
       toolCallId: 'call-1',

@@ -99,7 +99,7 @@ test('[EV2] a principal can open a limited number of feeds; closing one allows a
   for (const { body } of [staying, stranger]) await body?.cancel()
 })
 
-test('[EV3] a feed reports no turn for a sweep or a repeated decision that has nothing to do', async () => {
+test('[EV1] a feed reports no turn for a sweep or a repeated decision that has nothing to do', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   // Simulates a server that crashes after it has reported an outcome and before it has recorded that.
   const { approvals } = store

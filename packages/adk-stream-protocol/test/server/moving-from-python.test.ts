@@ -9,7 +9,7 @@ import { readFrames } from '../support/wire-rules.ts'
 
 /** What docs/recipes/moving-from-python.md says of clients over HTTP. Text frames are in `bidi`, answers in `dialects.test.ts`. */
 describe('a client of the earlier system over HTTP', () => {
-  test('[RQ132] gets an error that says to send a chat id', async () => {
+  test('[RQ7] gets an error that says to send a chat id', async () => {
     await using server = await serve()
     const response = await server.browser().post('/stream', {
       messages: [{ role: 'user', content: 'Hello' }],
@@ -18,7 +18,7 @@ describe('a client of the earlier system over HTTP', () => {
     expect(await response.text()).toContain('needs a chat id in `id` (or `chatId`)')
   })
 
-  test('[RQ132] sends its whole history without ids', async () => {
+  test('[RQ7] sends its whole history without ids', async () => {
     await using server = await serve()
     const browser = server.browser()
     const history = [

@@ -99,7 +99,7 @@ test('[WS7] a denied call does not run, and an edited one runs with the edited a
   })
 })
 
-test('[WS8] a decision sent again is acknowledged again and counts once, also over another socket', async () => {
+test('[WS7] a decision sent again is acknowledged again and counts once, also over another socket', async () => {
   await using asked = await ask()
   const { client, page, testBridge, approvalId } = asked
   const decision = { approvalId, decisionId: 'd1' }
@@ -138,7 +138,7 @@ test('[WS7] a decision about an unknown approval, another chat or another person
   expect(await decide(client, { approvalId })).toMatchObject({ ok: true })
 })
 
-test('[WS8] one vote of several is acknowledged as `requested`, each time', async () => {
+test('[WS7] one vote of several is acknowledged as `requested`, each time', async () => {
   const chain = [{ count: 2, principals: ['hanako', 'taro'] }]
   await using asked = await ask({ approvals: { process_payment: { chain } } })
   const { client, testBridge, approvalId } = asked

@@ -207,7 +207,7 @@ test('[WS6] frames that the AI SDK does not know have an empty requestId, so tha
   })
 })
 
-test('[WS100] a client without our subprotocol gets no `hello`', async () => {
+test('[WS6] a client without our subprotocol gets no `hello`', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   await client.sync()

@@ -94,7 +94,7 @@ test('[TU140] the total number of running turns is limited', async () => {
   expect(await (await say('taro', '[[say Two.]]')).text()).toContain('Two.')
 })
 
-test('[SE141] behind TLS the cookie is Secure and bound to its host; only a trusted proxy can report TLS', async () => {
+test('[SE4] behind TLS the cookie is Secure and bound to its host; only a trusted proxy can report TLS', async () => {
   const authenticate = signedCookie({ secret: 'a secret of sixteen bytes' })
   const headers = { 'x-forwarded-proto': 'https' }
   await using server = await serve({ authenticate, trustedProxies: 1 })

@@ -18,7 +18,7 @@ interface OutboxEntry extends Deferred<string> {
 }
 
 /**
- * Texts, decisions and outputs that the server has not acknowledged. Each is sent again over the next socket and counts once (TU901, WS8,
+ * Texts, decisions and outputs that the server has not acknowledged. Each is sent again over the next socket and counts once (TU901, WS7,
  * WS9).
  */
 export class SocketOutbox {

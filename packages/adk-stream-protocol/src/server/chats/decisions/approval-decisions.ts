@@ -191,7 +191,7 @@ export class ApprovalDecisions {
 
   /**
    * Records a decision from the chat, and resumes the turn without a reader. A repeated decision with the same outcome succeeds and has
-   * no effect: a client that lost its connection cannot know whether the first one arrived (WS8).
+   * no effect: a client that lost its connection cannot know whether the first one arrived (WS7).
    */
   async decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()

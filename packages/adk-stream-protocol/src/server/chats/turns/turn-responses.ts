@@ -132,7 +132,7 @@ export async function* runResponses(
       if (responses.background) return
       throw new ProtocolError('internal', STUCK)
     }
-    // EV3: report a turn only if it has work to do.
+    // EV1: report a turn only if it has work to do.
     if (isFirst) options.onTurn({ ...chat, messageId, turn })
     for (const id of ids) sent.add(id)
     const run = await prepareRun(backend, messageId, { ...given, content, ids })

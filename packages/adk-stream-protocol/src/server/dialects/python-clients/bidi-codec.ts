@@ -162,7 +162,7 @@ function toCallByCall(sink: Sink, seen: string | undefined): Sink {
 const START = /^\{"type":"start"/
 
 /**
- * Writes the text of a turn at its end (BD1080). Clients of the earlier system send no further response once their message has text and a
+ * Writes the text of a turn at its end (BD100). Clients of the earlier system send no further response once their message has text and a
  * result, and it is not known before the end whether another approval request follows.
  */
 function toTextLast(sink: Sink): Sink {
