@@ -39,7 +39,7 @@ export function decides({ result }: ToolResult, known: NamedApproval | undefined
 
 /**
  * Interprets a result as a decision or as an output. Throws an error that says what to send if the name, the id or
- * the result does not match (DI3, DI3).
+ * the result does not match (DI3).
  */
 export function readToolResult(response: ToolResult, known: NamedApproval | undefined): ReadResult {
   const { toolCallId, toolName, result } = response

@@ -419,7 +419,7 @@ test('[AP800] a successful call is recorded as succeeded, whatever it returned',
   }
 })
 
-test('[AP800] arguments that JSON cannot carry are rejected before anything is stored', async () => {
+test('[LG16] arguments that JSON cannot carry are rejected before anything is stored', async () => {
   const { ledger } = openLedger()
   const invalid = expect.objectContaining({ name: 'ApprovalError', code: 'invalid' }) as unknown
   await expect(ledger.request(requestOf({ args: { big: 1n } }))).rejects.toEqual(invalid)
