@@ -44,20 +44,17 @@ test('[RE363] on touch screens, two presses approve a large payment, in the card
   expect(await account.payments()).toEqual(['Alice 600'])
 })
 
-longTest(
-  '[RE363] on a touch screen, the inbox and the form of a question work',
-  async () => {
-    const { page, card, send, replies } = await requestApproval(testDemo, 'Send $600 to Bob', PHONE)
-    await tap(page.getByRole('button', { name: 'Approvals: 1 pending' }))
-    await decide(page.getByRole('listitem', { name: 'Send $600.00 to Bob' }), 'approve', tap)
-    await page.keyboard.press('Escape')
-    await card('Bob').getByText('You approved this (1 of 2)').waitFor()
-    await send('Reserve a table for me')
-    const question = card('Which table would you like?')
-    await question.getByLabel('Guests').fill('4')
-    await question.getByLabel('Date').fill('2026-12-24')
-    await question.getByLabel('Seating').selectOption('Outside')
-    await tap(question.getByRole('button', { name: 'Send answer' }))
-    await replies.getByText('I noted a table for 4 on 2026-12-24, Outside.').waitFor()
-  },
-)
+longTest('[RE363] on a touch screen, the inbox and the form of a question work', async () => {
+  const { page, card, send, replies } = await requestApproval(testDemo, 'Send $600 to Bob', PHONE)
+  await tap(page.getByRole('button', { name: 'Approvals: 1 pending' }))
+  await decide(page.getByRole('listitem', { name: 'Send $600.00 to Bob' }), 'approve', tap)
+  await page.keyboard.press('Escape')
+  await card('Bob').getByText('You approved this (1 of 2)').waitFor()
+  await send('Reserve a table for me')
+  const question = card('Which table would you like?')
+  await question.getByLabel('Guests').fill('4')
+  await question.getByLabel('Date').fill('2026-12-24')
+  await question.getByLabel('Seating').selectOption('Outside')
+  await tap(question.getByRole('button', { name: 'Send answer' }))
+  await replies.getByText('I noted a table for 4 on 2026-12-24, Outside.').waitFor()
+})
