@@ -50,7 +50,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'browser tools',
-    own: ['calls/browser-tool.ts', 'modules/browser/', ...ofTables('browser-calls')],
+    own: ['modules/browser/', 'protocol/call-offers.ts', ...ofTables('browser-calls')],
     identifiers:
       /[bB]rowser[-_]?(?:[tT]ool|[cC]all|Response)|BROWSER|isBrowser|(?:case|for:|to:) 'browser'/,
   },

@@ -40,10 +40,10 @@ import {
 import { AgentCalls } from './agents/agent-calls.ts'
 import { storeRequests } from './approval-requests.ts'
 import { recordOutcome } from './approved-call.ts'
-import { offerOf } from './browser-tool.ts'
 import type { CallHost, TermsOptions } from './call-kind.ts'
 import { CallRunner } from './call-runner.ts'
 import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
+import { offerOf } from './client-tool.ts'
 import { decideUnasked } from './decide-unasked.ts'
 import { pauseForFollowUp, readFollowUp, requestFollowUp } from './follow-ups.ts'
 import { nextCall } from './next-call.ts'
@@ -87,7 +87,7 @@ export class ApprovalPlugin extends QuietPlugin {
     }
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
-    this.runner = new CallRunner(ledger, this.errors, { ...options, offerOf })
+    this.runner = new CallRunner(ledger, this.errors, options)
     this.agents = new AgentCalls({
       ...options,
       claim: async (call, run) => this.runner.runForAdk(call, run),

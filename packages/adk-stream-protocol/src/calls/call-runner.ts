@@ -7,7 +7,7 @@ import {
   toResponse,
   APPROVAL_UNAVAILABLE,
 } from '../agent/call-responses.ts'
-import type { DecidedNote, EventNotes } from '../agent/events/event-notes.ts'
+import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -27,6 +27,7 @@ import {
 } from './approved-call.ts'
 import { storeHandover } from './approval-events.ts'
 import type { CallKinds } from './call-kind.ts'
+import { asClientTool, offerOf } from './client-tool.ts'
 import type { FollowUp } from './follow-ups.ts'
 import { findFollowUp, pauseForFollowUp, storeFollowUpEnding } from './follow-ups.ts'
 import type { CallEffect, CallEvent } from './next-call.ts'
@@ -52,12 +53,8 @@ interface CallResponse {
   readonly note: DecidedNote
 }
 
-/** Returns the note that offers a call to the client. Empty if its tool runs on the server. */
-type OfferCall = (tool: ToolCall['tool'], toolCallId: string) => Pick<EventNotes, 'offered'>
-
 interface CallRunnerOptions extends JudgeOptions {
   readonly kinds: CallKinds
-  readonly offerOf: OfferCall
 }
 
 /** Runs approved calls. Claims each call in the ledger, either at the decision or when ADK resumes it. */
@@ -66,7 +63,6 @@ export class CallRunner {
   readonly #errors: ToolErrors
   readonly #judge: JudgeOptions
   readonly #kinds: CallKinds
-  readonly #offerOf: OfferCall
   /** Started calls by approval id, until ADK takes the result. */
   readonly #started = new Map<string, StartedCall>()
   readonly #ranHere = new WeakSet<Context>()
@@ -75,9 +71,8 @@ export class CallRunner {
   /** Claimed calls that ADK runs, with their approvals. */
   readonly #runByAdk = new WeakMap<Context, Approval>()
 
-  constructor(ledger: Ledger, errors: ToolErrors, { kinds, offerOf, ...judge }: CallRunnerOptions) {
+  constructor(ledger: Ledger, errors: ToolErrors, { kinds, ...judge }: CallRunnerOptions) {
     this.#kinds = kinds
-    this.#offerOf = offerOf
     this.#ledger = ledger
     this.#errors = errors
     this.#judge = judge
@@ -146,7 +141,11 @@ export class CallRunner {
     }
     const approval = await cancelIfOutdated(this.#ledger, found, call.tool)
     const asked = { name: 'asked', approvalId: approval.id } as const
-    const resumed = { type: 'resumed', approval, handsOver: this.#handsOver(call) } as const
+    const resumed = {
+      type: 'resumed',
+      approval,
+      handsOver: asClientTool(call.tool) !== undefined,
+    } as const
     let [state, [effect]] = nextCall(asked, resumed)
     while (effect?.type === 'claim')
       [state, [effect]] = nextCall(state, await this.#claim(effect.approvalId, call))
@@ -161,7 +160,7 @@ export class CallRunner {
     // It will never be the approved call, so the approval must not wait for it.
     if (claimed.refused === 'mismatch') await this.#ledger.cancel(approvalId, OTHER_CALL)
     const approval = await this.#ledger.get(approvalId)
-    return { type: 'claim-refused', approval, handsOver: this.#handsOver(call) }
+    return { type: 'claim-refused', approval, handsOver: asClientTool(call.tool) !== undefined }
   }
 
   /** Performs the next effect of a call. Returns its response, or undefined if ADK is to run it. */
@@ -178,11 +177,6 @@ export class CallRunner {
     return effect.response
   }
 
-  /** Whether the client runs a call. The tool does nothing on the server. */
-  #handsOver({ tool, toolContext }: ToolCall): boolean {
-    return this.#offerOf(tool, toolContext.functionCallId ?? '').offered !== undefined
-  }
-
   /** Hands a call over to the client. Returns undefined: ADK runs the tool, which does nothing here, and waits for its result. */
   async #handOver(
     approval: Approval,
@@ -192,7 +186,7 @@ export class CallRunner {
     const toolCallId = call.toolContext.functionCallId ?? ''
     this.#confirm(call.toolContext, approval)
     if (note) run.decided.set(toolCallId, note)
-    const offer = { toolCallId, ...this.#offerOf(call.tool, toolCallId) }
+    const offer = { toolCallId, ...offerOf(call.tool, toolCallId) }
     await storeHandover(run, call.toolContext.invocationContext, offer)
   }
 

@@ -11,8 +11,8 @@ import { previewApproval } from '../approvals/policy-previews.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { createCallNote, toApprovalEvents, toPauseEvents } from '../calls/approval-events.ts'
 import { toClaim } from '../calls/approved-call.ts'
-import { asBrowserTool, BROWSER_TIMED_OUT, toBrowserResponse } from '../calls/browser-tool.ts'
 import { withUserText } from '../calls/call-terms.ts'
+import { asClientTool } from '../calls/client-tool.ts'
 import { findFollowUp } from '../calls/follow-ups.ts'
 import { decideUnasked } from '../calls/decide-unasked.ts'
 import { cancelIfOutdated } from '../calls/outdated-calls.ts'
@@ -33,7 +33,7 @@ import {
 import { resumeFollowUp, runOpenCall, settleFollowUp } from './run-open-call.ts'
 import { isStoreAway, repeatWhileAway, waitForStore } from './store-away.ts'
 
-/** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
+/** The record of a call expires this much later than the call, because a run that is still there expires the call itself. */
 const POST_RUN_GRACE_MS = 2_000
 
 /** The reason of a cancelled approval. */
@@ -99,9 +99,7 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
         ? endInside(live, call)
         : resumeFollowUp(live, call)
     case 'settle-with-output': {
-      const browser = asBrowserTool(call.tool)
-      const { result } = effect.output
-      const response = browser ? toBrowserResponse(result, browser) : BROKEN
+      const response = asClientTool(call.tool)?.toResponse(effect.output.result) ?? BROKEN
       return settleCall(live, call, response, { isOutput: true })
     }
     case 'settle':
@@ -280,14 +278,14 @@ async function readInside({ ledger }: LiveSession, { asked }: Pause): Promise<In
   return ended.every((state) => state === 'cancelled') ? 'cancelled' : 'decided'
 }
 
-/** Hands the call to a browser tool. */
+/** Hands the call to the client, which runs its tool. */
 async function handOver(
   live: LiveSession,
   call: OpenCall,
   note: DecidedNote | undefined,
 ): Promise<void> {
-  const browser = asBrowserTool(call.tool)
-  if (!browser) return
+  const { timeoutMs } = asClientTool(call.tool) ?? {}
+  if (timeoutMs === undefined) return
   const messageId = live.messages.messageIdOf(call.id)
   const context = contextOf(call)
   const ids = [call.id]
@@ -302,48 +300,49 @@ async function handOver(
   const repeat = <Result>(step: () => Promise<Result>) =>
     repeatWhileAway(step, () => live.calls.isOpen(call))
   await repeat(() => (note ? writeEvent : writeEventInside)(live, call.id, event))
-  const expiresAt = (await repeat(() => live.ledger.now())) + browser.timeoutMs
+  const expiresAt = (await repeat(() => live.ledger.now())) + timeoutMs
   const record = { messageId, toolCallId: call.id }
-  await repeat(() => live.browserCalls.add(record, browser.timeoutMs + POST_RUN_GRACE_MS))
+  await repeat(() => live.onHandedOver(record, timeoutMs + POST_RUN_GRACE_MS))
   if (live.calls.isClosed) return
-  startTimer(live, call, { expiresAt, timeoutMs: browser.timeoutMs })
+  startTimer(live, call, { expiresAt, timeoutMs })
   if (isAwaited) live.onStateChange(call.id, 'waiting')
   live.calls.apply(call, { type: 'handed-over' })
 }
 
-/** Continues the timer of a browser call of another process. Its clock may differ, that of the database does not. */
+/** Continues the timer of a call that another process has handed over. Its clock may differ, that of the database does not. */
 export async function continueTimer(
   live: LiveSession,
   call: OpenCall,
   expiresAt: number,
 ): Promise<void> {
-  call.isBrowserCall = true
+  call.isFollowed = true
   call.expiresAt = expiresAt
   const timeoutMs = expiresAt - (await live.ledger.now())
   if (live.calls.isOpen(call) && !live.calls.isClosed)
     startTimer(live, call, { expiresAt, timeoutMs })
 }
 
-/** Expires a call that waits for a browser. */
+/** Expires a call that waits for the client that runs it. */
 function startTimer(
   live: LiveSession,
   call: OpenCall,
   { expiresAt, timeoutMs }: { readonly expiresAt: number; readonly timeoutMs: number },
 ): void {
-  call.isBrowserCall = true
+  call.isFollowed = true
   call.expiresAt = expiresAt
   call.timer = setTimeout(() => {
-    expireBrowserCall(live, call).catch((error: unknown) => live.onError(error))
+    expireHandedOver(live, call).catch((error: unknown) => live.onError(error))
   }, timeoutMs)
 }
 
-/** Ends a browser call without output. If another process took the output, it has continued the conversation, and the call ends here. */
-async function expireBrowserCall(live: LiveSession, call: OpenCall): Promise<void> {
+/** Ends a call that was handed over without output. If another process took the output, it has continued the conversation, and the call ends here. */
+async function expireHandedOver(live: LiveSession, call: OpenCall): Promise<void> {
   const isCurrent = await live.session.isCurrent()
   if (!live.calls.isOpen(call)) return
   if (!isCurrent) return live.calls.remove(call)
-  const output = { toolCallId: call.id, result: { errorText: BROWSER_TIMED_OUT } }
-  live.calls.apply(call, { type: 'output-received', output })
+  const { timedOut: result } = asClientTool(call.tool) ?? {}
+  if (result)
+    live.calls.apply(call, { type: 'output-received', output: { toolCallId: call.id, result } })
 }
 
 /** Ends a call whose work failed. Settles it, unless another process has taken the session over, or a sweep continues the call. */
@@ -385,9 +384,9 @@ async function settleFailed(live: LiveSession, call: OpenCall): Promise<void> {
   const approval = await cancelApproval(live, call.id)
   const ending = approval && describeEnding(approval)
   const { state } = approval ?? {}
-  // The result of a browser call that was handed over is not in the ledger.
+  // The result of a call that was handed over is not in the ledger.
   const isHandedOver = state?.name === 'succeeded' && state.output === null
-  const response = asBrowserTool(call.tool) && isHandedOver ? BROKEN : ending?.response
+  const response = asClientTool(call.tool) && isHandedOver ? BROKEN : ending?.response
   await settleCall(live, call, response ?? BROKEN, { note: ending?.note })
 }
 

@@ -8,9 +8,9 @@ import { isRefusal } from '../approvals/approval.ts'
 import type { DecidedCall } from '../approvals/ledger.ts'
 import type { Decision } from '../approvals/next-approval.ts'
 import { toClaim } from '../calls/approved-call.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { CallCheck } from '../calls/call-kind.ts'
 import { checkCall } from '../calls/call-terms.ts'
+import { asClientTool } from '../calls/client-tool.ts'
 import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { nextCall } from '../calls/next-call.ts'
 import { isOutdated } from '../calls/outdated-calls.ts'
@@ -234,10 +234,10 @@ export class LiveCalls {
     return decided
   }
 
-  /** Takes the output of a browser tool. Returns undefined if the call neither waits for one nor stores an earlier one. */
+  /** Takes the output of a client. Returns undefined if the call neither waits for one nor stores an earlier one. */
   submitOutput(output: OutputResponse): SubmittedOutput | undefined {
     const call = this.#open.get(output.toolCallId)
-    if (!call || !asBrowserTool(call.tool)) return undefined
+    if (!call || !asClientTool(call.tool)) return undefined
     const earlier = call.output
     // Before the event, which stores the output at once.
     call.output ??= defer<boolean>()
@@ -374,7 +374,7 @@ export class LiveCalls {
   }
 }
 
-/** The output of a browser tool that a client has sent. */
+/** The output that a client has sent. */
 interface SubmittedOutput {
   /** False if an earlier output of the call is being stored. */
   readonly isTaken: boolean

@@ -10,7 +10,7 @@ import { createFailureEvent } from '../agent/translate/model-outcome.ts'
 import { isPcm } from '../agent/translate/count-usage.ts'
 import { readReplyEnd } from '../agent/translate/model-outcome.ts'
 import type { Approval } from '../approvals/approval.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
+import { asClientTool } from '../calls/client-tool.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
 import type { LiveMark } from '../gemini-live/message-receiver.ts'
 import { toProtocolError } from '../protocol/errors.ts'
@@ -365,7 +365,7 @@ function kindOf(event: Event): EventKind {
 
 /**
  * Returns an event in the form in which it is stored and streamed: a transcript becomes text, because ADK stores it where no model reads
- * it; the event names its message; and only calls of browser tools are long-running, because ADK marks every call of a live run so.
+ * it; the event names its message; and only calls that a client runs are long-running, because ADK marks every call of a live run so.
  */
 function toStoredEvent(
   event: Event,
@@ -386,7 +386,7 @@ function toStoredEvent(
   }
   const longRunningToolIds = (whole.content?.parts ?? []).flatMap(({ functionCall }) => {
     const tool = functionCall && findTool(functionCall.name ?? '')
-    return tool && asBrowserTool(tool) ? (functionCall.id ?? []) : []
+    return tool && asClientTool(tool) ? (functionCall.id ?? []) : []
   })
   if (longRunningToolIds.length === 0)
     return withFields(whole, { customMetadata, longRunningToolIds })

@@ -41,14 +41,13 @@ export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'o
   ) => ReconnectingLiveModel
   /** Called before a call runs. `outer` is the run that an agent used as a tool runs in. */
   readonly prepareCall: (call: ToolCall, outer: RunState) => void
-  /** Records which calls wait for a client, and for how long. */
-  readonly browserCalls: {
-    add(
-      call: { chat: AppChatRef; messageId: string; toolCallId: string },
-      timeoutMs: number,
-    ): Promise<void>
-    drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
-  }
+  /** A client has so long to run this call. The bridge follows the call, also when the conversation has ended. */
+  readonly onHandedOver: (
+    call: { readonly chat: AppChatRef; readonly messageId: string; readonly toolCallId: string },
+    timeoutMs: number,
+  ) => Promise<void>
+  /** The conversation has the results of these calls, which were handed over. */
+  readonly onDelivered: (chat: AppChatRef, toolCallIds: readonly string[]) => Promise<void>
   /** The questions of these calls were cancelled, and nobody continues them. */
   readonly onCancelled: (
     chat: AppChatRef,
@@ -183,7 +182,7 @@ export class LiveParts {
 
   #createCalls(): LiveCalls {
     const { host, chat } = this.#options
-    const { agent, onError, errors, hostPlugins, ledger, terms, browserCalls } = host
+    const { agent, onError, errors, hostPlugins, ledger, terms } = host
     const tools = { agent, onError, hostPlugins, errors }
     const { messages, input, session, snapshots } = this
     return new LiveCalls({
@@ -193,10 +192,8 @@ export class LiveParts {
       session,
       ledger,
       terms,
-      browserCalls: {
-        add: (call, timeoutMs) => browserCalls.add({ chat, ...call }, timeoutMs),
-        drop: (toolCallId) => browserCalls.drop(chat, [toolCallId]),
-      },
+      onHandedOver: (call, timeoutMs) => host.onHandedOver({ chat, ...call }, timeoutMs),
+      onDelivered: (toolCallId) => host.onDelivered(chat, [toolCallId]),
       onCancelled: (calls) => host.onCancelled(chat, calls),
       kinds: terms.kinds,
       runTool: (call, record, outer) =>

@@ -8,8 +8,8 @@ import { writeNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { makeStorable } from '../calls/approval-events.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { CallKinds, TermsOptions } from '../calls/call-kind.ts'
+import { asClientTool } from '../calls/client-tool.ts'
 import type { CallEvent, CallState } from '../calls/next-call.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { Pause, QuestionQueue, RunState } from '../calls/run-state.ts'
@@ -40,7 +40,7 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   shownAt?: number | undefined
   /** Set if the model has a status of the call as its function response. */
   parking?: Parking
-  /** Expires a browser call. */
+  /** Expires a call that was handed over to a client. */
   timer?: NodeJS.Timeout
   /** When it expires, in ms since 1970 by the clock of the database. */
   expiresAt?: number
@@ -48,8 +48,8 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   isStored: boolean
   /** Resolves when an output that a client has sent is stored, or with false when it will not be stored here. */
   output?: Deferred<boolean>
-  /** Whether the call is recorded in `browserCalls`. */
-  isBrowserCall: boolean
+  /** Whether the bridge follows the call, which was handed over to a client. */
+  isFollowed: boolean
   /** Whether the result contains the text of an error, which clients must not see. */
   hidesError: boolean
   /** Whether it runs, and waits for the answer of a person to go on. */
@@ -83,11 +83,13 @@ export interface LiveCallsOptions {
   readonly onLateResult: (messageId: string) => void
   /** The questions of these calls were cancelled, and nobody continues them. */
   readonly onCancelled: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
-  /** Records which calls wait for a client, and for how long. The records outlive this run. */
-  readonly browserCalls: {
-    add(call: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
-    drop(toolCallId: string): Promise<void>
-  }
+  /** A client has so long to run this call. The bridge follows the call, also when this run has ended. */
+  readonly onHandedOver: (
+    call: { readonly messageId: string; readonly toolCallId: string },
+    timeoutMs: number,
+  ) => Promise<void>
+  /** The conversation has the result of a call that was handed over. */
+  readonly onDelivered: (toolCallId: string) => Promise<void>
   /** Another process has settled a call of this run and continues the conversation. */
   readonly onLost: () => void
   /** An error has ended the work on these calls here, before the conversation had their results. Returns whether a sweep continues them. */
@@ -123,7 +125,7 @@ export function createOpenCall(toolCall: ToolCall, isParked: boolean): OpenCall 
     inside: new Set(),
     endings: [],
     isStored: false,
-    isBrowserCall: false,
+    isFollowed: false,
     hidesError: false,
     ...(isParked && { parking: 'known' }),
     asksDuringRun: false,
@@ -195,14 +197,14 @@ export async function settleCall(
   const { id } = call
   const event = toResultEvent(call, { response, note, messageId: live.messages.messageIdOf(id) })
   for (const error of makeStorable(event)) live.onError(error)
-  // The result of a browser call is in no ledger, so it is stored before the model learns of it, whenever the store works again.
+  // The result of a client is in no ledger, so it is stored before the model learns of it, whenever the store works again.
   const store = (step: () => Promise<void>): Promise<void> =>
-    asBrowserTool(call.tool) ? repeatWhileAway(step, () => live.calls.isOpen(call)) : step()
+    asClientTool(call.tool) ? repeatWhileAway(step, () => live.calls.isOpen(call)) : step()
   if (!call.isStored) await store(() => writeEvent(live, id, event))
   call.isStored = true
   if (isOutput) call.output?.resolve(true)
   await reportEndings(live, call, note)
-  if (call.isBrowserCall) await store(() => live.browserCalls.drop(id))
+  if (call.isFollowed) await store(() => live.onDelivered(id))
   if (!call.state.isCancelled && !live.calls.isClosed)
     sendResult(live, call, toStoredResponse(response))
   live.calls.remove(call)

@@ -12,9 +12,9 @@ import type { Approval } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { confirmCall, recordOutcome, withEditedArgs, withEdits } from '../calls/approved-call.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { ToolQuestion } from '../calls/call-terms.ts'
 import { confirmUnasked, resolveQuestionTerms } from '../calls/call-terms.ts'
+import { asClientTool } from '../calls/client-tool.ts'
 import type { FollowUp } from '../calls/follow-ups.ts'
 import {
   findFollowUp,
@@ -104,14 +104,14 @@ async function runAndRecord(
   return { outcome, ended, asked }
 }
 
-/** Only a browser tool waits for its result in a live session. */
+/** Only a tool that runs in a client waits for its result in a live session. */
 function readResult(
   { tool }: OpenCall,
   result: unknown,
 ): { readonly response: Record<string, unknown>; readonly isOpen: boolean } {
   if (result !== undefined || !tool.isLongRunning)
     return { response: toResponse(result), isOpen: false }
-  return { response: PENDING, isOpen: asBrowserTool(tool) !== undefined }
+  return { response: PENDING, isOpen: asClientTool(tool) !== undefined }
 }
 
 /** Confirms a call for its tool, if it was approved or if its tool would ask otherwise. */

@@ -103,16 +103,6 @@ export function serialiseChunk(chunk: Chunk): string {
   return JSON.stringify(chunk)
 }
 
-/** Returns the chunk that offers a browser tool call to the client (BT10). */
-export function createOffer(toolCallId: string): Extract<Chunk, { type: 'data-browser-call' }> {
-  return { type: 'data-browser-call', id: toolCallId, data: { toolCallId } }
-}
-
-/** Returns the call that a chunk offers to the client. */
-export function readOffer(chunk: Chunk): string | undefined {
-  return chunk.type === 'data-browser-call' ? chunk.data.toolCallId : undefined
-}
-
 /** Whether a chunk is the result of a call. */
 export function isResult(chunk: Chunk): chunk is ResultChunk {
   return chunk.type.startsWith('tool-output-')

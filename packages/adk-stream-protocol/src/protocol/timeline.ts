@@ -103,15 +103,21 @@ export interface ModelEntry extends Entry {
 }
 
 /** A tool that ran on the server, or a long-running call that the application completes. */
-export interface ToolEntry extends Entry, TimelineCall {
+interface ToolEntry extends Entry, TimelineCall {
   readonly type: 'tool'
   readonly state: ToolState
 }
 
 /** A tool that runs in the browser. */
-export interface BrowserToolEntry extends Entry, TimelineCall {
+interface BrowserToolEntry extends Entry, TimelineCall {
   readonly type: 'browser-tool'
   readonly state: ToolState
+}
+
+export type AnyToolEntry = ToolEntry | BrowserToolEntry
+
+export function isToolEntry(entry: TimelineEntry): entry is AnyToolEntry {
+  return entry.type === 'tool' || entry.type === 'browser-tool'
 }
 
 /**

@@ -66,6 +66,8 @@ const MODULES = [
   openAuditHead,
 ] as const
 
+export { browserTool } from '../modules/browser/browser-tool.ts'
+
 /** What the modules of a bridge add to it. */
 export interface BridgeModules {
   readonly start: (backend: Backend) => void
@@ -117,18 +119,18 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
 }
 
 function joinWaitingCalls(all: readonly Partial<WaitingCalls>[]): WaitingCalls {
+  const tell = async (one: (calls: Partial<WaitingCalls>) => Promise<void> | undefined) => {
+    for (const calls of all) await one(calls)
+  }
   return {
-    onWaiting: async (...waiting) => {
-      for (const calls of all) await calls.onWaiting?.(...waiting)
-    },
-    onDelivered: async (...delivered) => {
-      for (const calls of all) await calls.onDelivered?.(...delivered)
-    },
-    onCancelled: async (...cancelled) => {
-      for (const calls of all) await calls.onCancelled?.(...cancelled)
-    },
-    onChatDeleted: async (...deleted) => {
-      for (const calls of all) await calls.onChatDeleted?.(...deleted)
-    },
+    onWaiting: (...waiting) => tell((calls) => calls.onWaiting?.(...waiting)),
+    onHandedOver: (...handedOver) => tell((calls) => calls.onHandedOver?.(...handedOver)),
+    listHandedOver: async (...chat) =>
+      (
+        await Promise.all(all.map(async (calls) => (await calls.listHandedOver?.(...chat)) ?? []))
+      ).flat(),
+    onDelivered: (...delivered) => tell((calls) => calls.onDelivered?.(...delivered)),
+    onCancelled: (...cancelled) => tell((calls) => calls.onCancelled?.(...cancelled)),
+    onChatDeleted: (...deleted) => tell((calls) => calls.onChatDeleted?.(...deleted)),
   }
 }

@@ -14,7 +14,7 @@ import {
   matchesName,
   specificity,
 } from '../approvals/policy.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
+import { asClientTool } from '../calls/client-tool.ts'
 import { suggestName } from '../shared/suggest-name.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
 import type { BridgeSettings } from './options.ts'
@@ -69,7 +69,7 @@ function* findBlocked(
       yield describe(found.obstacle, `the tool ${found.name}`, { policy, exempt: found.name })
   for (const { name, tool, obstacle } of graph.tools)
     // AP1060: an agent that overrides ADK's run methods may continue while the call waits.
-    if (obstacle?.kind === 'overridden-run' && tool && asBrowserTool(tool))
+    if (obstacle?.kind === 'overridden-run' && tool && asClientTool(tool))
       yield `the tool ${name} runs in the browser, ${reasonOf(obstacle)}`
   for (const { toolset, obstacle } of graph.toolsets)
     if (obstacle && mayGateToolset(policy, unknown, toolset.prefix))

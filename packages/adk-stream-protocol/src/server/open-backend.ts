@@ -14,7 +14,7 @@ import type { Backend } from './chats/backend.ts'
 import { ChatAgents } from './chats/chat-agents.ts'
 import { ChatSessions } from './chats/chat-sessions.ts'
 import { createEditCheck, createPreviewCheck, createRefresh } from './chats/host/policy-checks.ts'
-import { findTool, listBrowserTools } from './chats/find-tool.ts'
+import { findTool, listClientTools } from './chats/find-tool.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { AgentHost } from './chats/host/agent-host.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
@@ -55,7 +55,7 @@ export async function openBackend(
   })
   const sessions = openSessions(settings, { store, ledger, agents, onWritten })
   const host = openHost(settings, { ledger, kinds, prior, agents, sessions, modelCalls })
-  const browserTools = listBrowserTools(roots.values())
+  const clientTools = listClientTools(roots.values())
   const mayEdit = createEditCheck(policy, onError)
   return {
     agents,
@@ -66,11 +66,11 @@ export async function openBackend(
     prior,
     waitingCalls,
     chats,
-    isPageTool: (toolName) => browserTools.has(toolName),
+    isPageTool: (toolName) => clientTools.has(toolName),
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
     // BT1702: the page runs the call that the model made.
     mayEdit: async (approval, edit) =>
-      !browserTools.has(approval.toolName) && mayEdit(approval, edit),
+      !clientTools.has(approval.toolName) && mayEdit(approval, edit),
     refresh: createRefresh(policy, kinds, onError),
     checkPreview: createPreviewCheck(policy, onError),
     appName,

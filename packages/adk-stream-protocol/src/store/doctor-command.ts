@@ -336,6 +336,7 @@ async function readTimeline(
   { now, pending, approved, executing, browserCalls }: OpenWork,
 ) {
   const isHere = belongsTo(chat)
+  const waiting = new Set(browserCalls.filter(isHere).map(({ toolCallId }) => toolCallId))
   const { appName, principalId: userId, chatId: sessionId } = chat
   const session = await sessions.getSession({ appName, userId, sessionId })
   const audit = await collect(approvals.audit({ chat }))
@@ -347,8 +348,7 @@ async function readTimeline(
       audit,
       open: [...pending, ...approved, ...executing].filter(isHere),
       running: (await relay?.find(chat))?.messageId,
-      browserCalls: new Set(browserCalls.filter(isHere).map((call) => call.toolCallId)),
-      isBrowserTool: () => false,
+      isClientCall: ({ toolCallId }) => waiting.has(toolCallId),
       showText: false,
       reader: undefined,
     },

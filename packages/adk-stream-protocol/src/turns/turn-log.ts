@@ -1,3 +1,4 @@
+import { readOffer } from '../protocol/call-offers.ts'
 import type { AudioChunk, Chunk, DeltaChunk, TextKind } from '../protocol/chunk.ts'
 import { deltaHead, isDelta, isResult, serialiseChunk } from '../protocol/chunk.ts'
 import type { TurnPosition } from '../protocol/turn-position.ts'
@@ -183,13 +184,13 @@ export class TurnLog {
   /** The approvals that a reader from the start is asked for. */
   get requests(): string[] {
     return (this.#open ?? []).flatMap(({ type, id }) =>
-      type === 'tool-approval-request' ? id : [],
+      type === 'request' ? id : [],
     )
   }
 
   /** CV798: leaves the request for a call that was approved out for readers from the start. */
   supersedeRequest(approvalId: string): void {
-    this.#supersede('tool-approval-request', approvalId)
+    this.#supersede('request', approvalId)
   }
 
   /**
@@ -291,14 +292,13 @@ export class TurnLog {
 
   #appendEntry(chunk: Exclude<Chunk, DeltaChunk>): string {
     const entry = this.#dropped + this.#entries.length
-    const { type } = chunk
+    const offered = readOffer(chunk)
     // BT10: a page that reads the turn again must not run a call that has its result.
-    if (isResult(chunk)) this.#supersede('data-browser-call', chunk.toolCallId)
-    else if (type === 'data-browser-call')
-      (this.#open ??= []).push({ type, id: chunk.data.toolCallId, entry })
-    else if (type === 'tool-approval-request')
-      (this.#open ??= []).push({ type, id: chunk.approvalId, entry })
-    else if (type === 'data-approval' && chunk.data.state === 'approved')
+    if (isResult(chunk)) this.#supersede('offer', chunk.toolCallId)
+    else if (offered !== undefined) (this.#open ??= []).push({ type: 'offer', id: offered, entry })
+    else if (chunk.type === 'tool-approval-request')
+      (this.#open ??= []).push({ type: 'request', id: chunk.approvalId, entry })
+    else if (chunk.type === 'data-approval' && chunk.data.state === 'approved')
       this.supersedeRequest(chunk.data.approvalId)
     const json = serialiseChunk(chunk)
     this.#entries.push(json)
@@ -324,9 +324,9 @@ export class TurnLog {
   }
 }
 
-/** An offer of a browser tool call or an approval request. `id` is that of the call or of the approval. */
+/** An offer of a call to the client, or an approval request. `id` is that of the call or of the approval. */
 interface OpenEntry {
-  readonly type: 'data-browser-call' | 'tool-approval-request'
+  readonly type: 'offer' | 'request'
   readonly id: string
   readonly entry: number
 }

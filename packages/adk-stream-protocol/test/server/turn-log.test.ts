@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
 import type { Chunk, AudioChunk } from '../../src/protocol/chunk.ts'
-import { createOffer } from '../../src/protocol/chunk.ts'
+import { createOffer } from '../../src/protocol/call-offers.ts'
 import { foldChunks } from '../../src/protocol/fold-chunks.ts'
 import type { Sink } from '../../src/turns/log-reader.ts'
 import { TurnLog } from '../../src/turns/turn-log.ts'

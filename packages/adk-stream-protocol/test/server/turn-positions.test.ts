@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
-import { createOffer } from '../../src/protocol/chunk.ts'
+import { createOffer } from '../../src/protocol/call-offers.ts'
 import { SSE_DONE } from '../../src/protocol/sse.ts'
 import { readTurnPosition } from '../../src/protocol/turn-position.ts'
 import { appendLines } from '../../src/relay/relay.ts'

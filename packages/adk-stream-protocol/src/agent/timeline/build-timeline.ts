@@ -13,6 +13,7 @@ import type {
   TimelineDecision,
   TimelineVote,
 } from '../../protocol/timeline.ts'
+import { isToolEntry } from '../../protocol/timeline.ts'
 import type { StoredTurn } from '../history/stored-turns.ts'
 import { splitTurns } from '../history/stored-turns.ts'
 import type { Translation } from '../translate/translation.ts'
@@ -21,7 +22,7 @@ import type { TurnFacts } from './timeline-turn.ts'
 import { readTurnTimeline } from './timeline-turn.ts'
 
 /** What is stored about a chat, and what runs in it. */
-interface TimelineSource extends Pick<TurnFacts, 'browserCalls' | 'isBrowserTool' | 'showText'> {
+interface TimelineSource extends Pick<TurnFacts, 'isClientCall' | 'showText'> {
   readonly chatId: string
   /** The time of the store. */
   readonly now: number
@@ -122,20 +123,18 @@ function readTurnWaits(
   { messageId }: StoredTurn,
   { state, entries, source, waits }: TurnEnd,
 ): TimelineWait[] {
-  const { running, browserCalls, isBrowserTool } = source
+  const { running, isClientCall } = source
   const known = new Set(waits.flatMap((wait) => ('toolCallId' in wait ? wait.toolCallId : [])))
   const found: TimelineWait[] = []
   for (const entry of entries) {
     const { at: since } = entry
     if (entry.endedAt !== undefined) continue
     if (entry.type === 'model') found.push({ for: 'model', messageId, since })
-    if ((entry.type !== 'tool' && entry.type !== 'browser-tool') || known.has(entry.toolCallId))
-      continue
+    if (!isToolEntry(entry) || known.has(entry.toolCallId)) continue
     const { toolCallId, toolName, args } = entry
     const call = { toolCallId, toolName, args: shortenArgs(args), messageId, since }
     const isOutside = state.calls.get(toolCallId)?.state === 'waiting'
-    const isBrowser = browserCalls.has(toolCallId) || isBrowserTool(toolName)
-    if (isOutside) found.push({ for: isBrowser ? 'browser' : 'application', ...call })
+    if (isOutside) found.push({ for: isClientCall(entry) ? 'browser' : 'application', ...call })
     else if (running === messageId) found.push({ for: 'tool', ...call })
   }
   return found

@@ -5,10 +5,10 @@ import type { Usage } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type {
   ApprovalEntry,
-  BrowserToolEntry,
+  AnyToolEntry,
   ModelEntry,
   TimelineEntry,
-  ToolEntry,
+  TimelineCall,
 } from '../../protocol/timeline.ts'
 import type { EventNotes, ModelTimes } from '../events/event-notes.ts'
 import { findInner, readNotes } from '../events/event-notes.ts'
@@ -22,17 +22,13 @@ import type { Translation } from '../translate/translation.ts'
 import { isWaiting } from '../translate/translation.ts'
 import { shortenArgs, shortenText } from './timeline-text.ts'
 
-type AnyToolEntry = ToolEntry | BrowserToolEntry
-
 export interface TurnFacts {
   /** The approvals of the turn. */
   readonly approvals: readonly ApprovalEntry[]
   /** Whether the turn runs now, on any server. */
   readonly running: boolean
-  /** Calls that wait for a browser. */
-  readonly browserCalls: ReadonlySet<string>
-  /** Whether a tool runs in the browser. */
-  readonly isBrowserTool: (toolName: string) => boolean
+  /** Whether a call runs in the client. */
+  readonly isClientCall: (call: Pick<TimelineCall, 'toolCallId' | 'toolName'>) => boolean
   /** Whether the reader may see the text of messages. */
   readonly showText: boolean
 }
@@ -141,10 +137,8 @@ class TimelineReader {
     toolName: string,
     { at, args }: { at: number; args: Record<string, unknown> },
   ): void {
-    const { isBrowserTool, browserCalls } = this.#facts
-    const isBrowser = isBrowserTool(toolName) || browserCalls.has(toolCallId)
     this.#tools.set(toolCallId, {
-      type: isBrowser ? 'browser-tool' : 'tool',
+      type: this.#facts.isClientCall({ toolCallId, toolName }) ? 'browser-tool' : 'tool',
       id: `tool:${toolCallId}`,
       messageId: this.#turn.messageId,
       at,

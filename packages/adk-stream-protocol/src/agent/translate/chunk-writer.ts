@@ -1,5 +1,5 @@
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
-import { createOffer } from '../../protocol/chunk.ts'
+import { createOffer } from '../../protocol/call-offers.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type {
   AskedNote,

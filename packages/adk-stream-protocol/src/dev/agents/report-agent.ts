@@ -1,7 +1,7 @@
 import type { BaseAgent, BaseToolset } from '@google/adk'
 import { LLMRegistry, MCPToolset, isBaseLlm, isLlmAgent } from '@google/adk'
 
-import { asBrowserTool } from '../../calls/browser-tool.ts'
+import { asClientTool } from '../../calls/client-tool.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { AgentGraph, FoundTool, FoundToolset } from '../../agent/tree/agent-graph.ts'
 import { reasonOf } from '../../agent/tree/can-wait.ts'
@@ -102,7 +102,7 @@ function reportTool(found: FoundTool, { approvals }: BridgeSettings): ToolReport
     agent,
     ...explainApproval(found, approvals),
     cannotWait: obstacle && reasonOf(obstacle).replace(/^but /, ''),
-    runsInBrowser: tool !== undefined && asBrowserTool(tool) !== undefined,
+    runsInBrowser: tool !== undefined && asClientTool(tool) !== undefined,
   }
 }
 

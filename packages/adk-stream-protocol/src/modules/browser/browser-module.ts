@@ -1,9 +1,10 @@
-import { asBrowserTool, BROWSER_TIMED_OUT } from '../../calls/browser-tool.ts'
+import { asClientTool } from '../../calls/client-tool.ts'
 import type { WaitingCalls } from '../../server/chats/backend.ts'
 import { toAppChat } from '../../server/chats/backend.ts'
 import { readCallState } from '../../server/chats/host/stored-calls.ts'
 import type { BrowserCall } from '../../store/tables/browser-calls.ts'
 import type { OpenModule, SweepCore } from '../module.ts'
+import { BROWSER_TIMED_OUT } from './browser-tool.ts'
 
 /** Calls that a client runs, which has limited time for each. */
 export const openBrowser: OpenModule<object> = () => ({
@@ -17,11 +18,14 @@ const browserCalls: Partial<WaitingCalls> = {
     const key = toAppChat(backend, chat)
     for (const [toolCallId, toolName] of calls) {
       const tool = await backend.findTool(key, toolName)
-      const browser = tool && asBrowserTool(tool)
+      const { timeoutMs } = (tool && asClientTool(tool)) ?? {}
       const call = { chat: key, messageId, toolCallId }
-      if (browser) await backend.store.browserCalls.add(call, browser.timeoutMs)
+      if (timeoutMs !== undefined) await backend.store.browserCalls.add(call, timeoutMs)
     }
   },
+  onHandedOver: ({ store }, call, timeoutMs) => store.browserCalls.add(call, timeoutMs),
+  listHandedOver: async ({ store: { browserCalls: calls } }, chat, limit) =>
+    ((await calls.list?.({ chat, limit })) ?? []).map(({ toolCallId }) => toolCallId),
   onDelivered: ({ store }, chat, toolCallIds) => store.browserCalls.drop(chat, toolCallIds),
   onChatDeleted: ({ store }, chat) => store.browserCalls.dropChat(chat),
 }
@@ -40,7 +44,7 @@ async function expire({ backend, turnService }: SweepCore, call: BrowserCall): P
   const opened = await backend.get()
   if (!(await opened.agents.has(chat))) return
   if ((await readCallState(opened, call)) === 'waiting') {
-    const outputs = [{ toolCallId, result: { errorText: BROWSER_TIMED_OUT } }]
+    const outputs = [{ toolCallId, result: BROWSER_TIMED_OUT }]
     const turn = await turnService.resume(chat, messageId, { outputs, background: true })
     await turn.settled
     // The server is closing. The next one expires the call.

@@ -4,6 +4,7 @@ import type { Ledger } from '../../approvals/ledger.ts'
 import type { CallKinds } from '../../calls/call-kind.ts'
 import type { PriorDecisions } from '../../calls/prior-decisions.ts'
 import type { AgentHost } from './host/agent-host.ts'
+import type { CallRef } from './host/stored-calls.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './host/policy-checks.ts'
@@ -44,8 +45,12 @@ export interface Backend {
 
 /** Follows calls that wait for somebody outside this server. Modules implement it. */
 export interface WaitingCalls {
-  /** A turn has ended, and these calls wait: their ids, and the names of their tools. A live session follows its calls itself. */
+  /** A turn has ended, and these calls wait: their ids, and the names of their tools. In a live session, `onHandedOver` follows them. */
   onWaiting(backend: Backend, turn: TurnInfo, calls: ReadonlyMap<string, string>): Promise<void>
+  /** A live session has handed a call over to a client, which has so long to run it. Does nothing if it was handed over before. */
+  onHandedOver(backend: Backend, call: CallRef, timeoutMs: number): Promise<void>
+  /** Lists the calls of a chat that clients run now. */
+  listHandedOver(backend: Backend, chat: AppChatRef, limit: number): Promise<string[]>
   /** The conversation has the results of these calls. */
   onDelivered(backend: Backend, chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
   /** The questions of these calls were cancelled, and nobody continues them. When it resolves, the chat may be deleted. */

@@ -11,7 +11,7 @@ import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import { type TurnRegistry, RepeatedMessageError, keyOf } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
-import { asBrowserTool } from '../../calls/browser-tool.ts'
+import { asClientTool } from '../../calls/client-tool.ts'
 import { toAppChat } from './backend.ts'
 import { readAfterAnswer, readUntilQuestion } from './turns/asking-turns.ts'
 import type { ApprovalDecisions, Continuation } from './decisions/approval-decisions.ts'
@@ -383,7 +383,7 @@ export class ChatService {
     await turns.stop(chat, messageId)
   }
 
-  /** Submits the result of a browser tool, or the answer to a question. */
+  /** Submits the result of a tool that runs in a client, or the answer to a question. */
   async submitToolResult(
     principal: Principal,
     chat: ChatRef,
@@ -412,19 +412,19 @@ export class ChatService {
     if (!(await this.#parts.owners.untilStored(call))) throw NOT_STORED
   }
 
-  /** Resumes a turn, without a reader, with the result of a browser tool. Throws if no call waits for this result. */
+  /** Resumes a turn, without a reader, with the result of a client. Throws if no call waits for this result. */
   async #resumeWithOutput(chat: ChatRef, output: OutputResponse): Promise<void> {
     const { turnService } = this.#parts
     const backend = await this.#parts.backend.get()
     const found = await findStoredCall(backend, chat, output.toolCallId)
     const key = toAppChat(backend, chat)
     const tool = found && (await backend.findTool(key, found.call.toolName))
-    const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
+    const isClientTool = tool !== undefined && asClientTool(tool) !== undefined
     const isWaiting = found?.call.state === 'waiting'
     // BT3: only the application completes other long-running tools.
-    if (found && !isBrowserTool && (isWaiting || tool?.isLongRunning))
+    if (found && !isClientTool && (isWaiting || tool?.isLongRunning))
       throw refuseForeignOutput(found.call)
-    if (!isWaiting || !isBrowserTool)
+    if (!isWaiting || !isClientTool)
       throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
     await turnService.resume(chat, found.messageId, { outputs: [output], background: true })
   }

@@ -2,7 +2,7 @@ import type { BaseTool, BaseToolset } from '@google/adk'
 import { isBaseTool, isBaseToolset } from '@google/adk'
 
 import { listTools } from '../../agent/tree/list-agents.ts'
-import { asBrowserTool } from '../../calls/browser-tool.ts'
+import { asClientTool } from '../../calls/client-tool.ts'
 
 /** How long a list is used for the tools that it contains, and how long for the absence of others, in ms. */
 const MAX_AGE_MS = 60_000
@@ -57,8 +57,8 @@ function readList(toolset: BaseToolset): Promise<readonly BaseTool[]> {
   return tools
 }
 
-/** Returns the names of the browser tools in the same places. Does not read toolsets, which may be remote. */
-export function listBrowserTools(roots: Iterable<unknown>): ReadonlySet<string> {
+/** Returns the names of the tools in the same places that run in a client. Does not read toolsets, which may be remote. */
+export function listClientTools(roots: Iterable<unknown>): ReadonlySet<string> {
   const tools = [...roots].flatMap(listTools).filter(isBaseTool)
-  return new Set(tools.filter(asBrowserTool).map(({ name }) => name))
+  return new Set(tools.filter(asClientTool).map(({ name }) => name))
 }

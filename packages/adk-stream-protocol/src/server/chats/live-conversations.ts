@@ -88,7 +88,7 @@ export function createConversationStarter(
   const hosts = new Map<string, LiveHost>()
 
   const createHost = (backend: Backend, name: string): LiveHost => {
-    const { host, sessions, ledger, store, appName, kinds, prior, waitingCalls } = backend
+    const { host, sessions, ledger, appName, kinds, prior, waitingCalls } = backend
     const found = agents.get(name)
     if (!found) throw new ProtocolError('unknown-agent')
     const { agent, model } = found
@@ -97,7 +97,6 @@ export function createConversationStarter(
       hostPlugins,
       terms: { ...terms, kinds, prior },
       runConfig,
-      browserCalls: store.browserCalls,
       agent,
       prepareCall: (call, outer) => host.prepareLive(name, call, outer),
       services: {
@@ -109,6 +108,8 @@ export function createConversationStarter(
       hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),
       ledger,
+      onHandedOver: (call, timeoutMs) => waitingCalls.onHandedOver(backend, call, timeoutMs),
+      onDelivered: (chat, ids) => waitingCalls.onDelivered(backend, chat, ids),
       onCancelled: (chat, calls) => waitingCalls.onCancelled(backend, chat, calls),
       openTurn: ({ principalId, chatId }, messageId, stream) =>
         turnService.streamLive({ principalId, chatId }, messageId, { ...stream, graceMs }),

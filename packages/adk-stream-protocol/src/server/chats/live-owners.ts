@@ -9,15 +9,15 @@ import { keepNewest } from '../../shared/collections.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
 import { toAppChat } from './backend.ts'
+import type { CallRef } from './host/stored-calls.ts'
 import type { AskProcess, LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { BrowserCall } from '../../store/tables/browser-calls.ts'
 
 interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
   /** Returns the state of a call in the stored conversation, see `readCallState`. */
-  readonly callState: (call: BrowserCall) => Promise<string | undefined>
+  readonly callState: (call: CallRef) => Promise<string | undefined>
   /** The live sessions of this process. Undefined without the option `live`. */
   readonly runs:
     | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
@@ -128,7 +128,7 @@ export class LiveOwners {
     }
   }
 
-  /** Gives the output of a browser tool to the process that has the live session of its call. Returns whether it took the output. */
+  /** Gives the output of a client to the process that has the live session of its call. Returns whether it took the output. */
   async submitOutput(chat: ChatRef, output: OutputResponse): Promise<boolean> {
     const ask = this.#options.ask()
     if (!ask) return false
@@ -151,8 +151,8 @@ export class LiveOwners {
     await this.#poll(2 * ledger.leaseMs, () => this.#isReported(approval))
   }
 
-  /** Resolves when the conversation contains the output of a browser tool, or with false after two leases. */
-  async untilStored(call: BrowserCall): Promise<boolean> {
+  /** Resolves when the conversation contains the output of a client, or with false after two leases. */
+  async untilStored(call: CallRef): Promise<boolean> {
     const { ledger } = await this.#options.backend.get()
     return this.#poll(
       2 * ledger.leaseMs,

@@ -190,7 +190,7 @@ export async function readTimeline(
   request: TimelineRequest,
 ): Promise<Timeline> {
   const opened = await backend.get()
-  const { sessions, ledger, store, isPageTool } = opened
+  const { sessions, ledger, store, isPageTool, waitingCalls } = opened
   const chat = toAppChat(opened, ref)
   const { chatId } = chat
   const running = turns.running(ref)?.messageId ?? (await turns.others.messageOf(ref))
@@ -201,7 +201,7 @@ export async function readTimeline(
     states: ['requested', 'approved', 'executing'],
     limit: MAX_OPEN,
   })
-  const calls = (await store.browserCalls.list?.({ chat, limit: MAX_OPEN })) ?? []
+  const handedOver = new Set(await waitingCalls.listHandedOver(opened, chat, MAX_OPEN))
   const { reader, showText, before, limit = DEFAULT_TURNS } = request
   const timeline = buildTimeline(
     {
@@ -211,8 +211,8 @@ export async function readTimeline(
       audit,
       open,
       running,
-      browserCalls: new Set(calls.map(({ toolCallId }) => toolCallId)),
-      isBrowserTool: isPageTool,
+      isClientCall: ({ toolCallId, toolName }) =>
+        isPageTool(toolName) || handedOver.has(toolCallId),
       showText,
       reader,
     },

@@ -3,7 +3,6 @@ import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
-import type { BrowserCall } from '../../../store/tables/browser-calls.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 
 /** Where the conversations of chats are stored. */
@@ -38,7 +37,7 @@ export async function findStoredCall(
  */
 export async function readCallState(
   { sessions }: Conversations,
-  { chat, messageId, toolCallId }: BrowserCall,
+  { chat, messageId, toolCallId }: CallRef,
 ): Promise<string | undefined> {
   const turn = await sessions.findTurn(chat, messageId)
   const calls = turn && replayTurn(turn).state.calls
@@ -90,6 +89,9 @@ function listAsked(calls: Calls, madeBy: string): string[] {
     call.madeBy === madeBy && call.state === 'asked' ? [id] : [],
   )
 }
+
+/** A call, and the assistant message that made it. */
+export type CallRef = Pick<Approval, 'chat' | 'messageId' | 'toolCallId'>
 
 /** A call that was decided. */
 export type DecidedCallRef = Pick<Approval, 'chat' | 'toolCallId'>

@@ -5,7 +5,7 @@ import { toStoredResponse } from '../../../agent/call-responses.ts'
 import type { Continuation } from '../../../agent/tree/interrupted-turn.ts'
 import { findContinuation } from '../../../agent/tree/interrupted-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
-import { asBrowserTool, toBrowserResponse } from '../../../calls/browser-tool.ts'
+import { asClientTool } from '../../../calls/client-tool.ts'
 import { CONFIRMATION_TOOL } from '../../../protocol/message.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
@@ -27,7 +27,7 @@ import { replayStored } from './turn-runs.ts'
 
 /** The responses that a paused turn resumes with. */
 export interface TurnResponses {
-  /** The results of browser tools. Decisions are in the ledger. */
+  /** The results of clients. Decisions are in the ledger. */
   readonly outputs: readonly OutputResponse[]
   /** Whether the turn resumes without a reader. Default false. */
   readonly background?: boolean
@@ -225,14 +225,14 @@ export async function findContinuing(
 /** The inputs for the calls of a turn. Decisions are in the ledger. */
 interface TurnInputs {
   readonly chat: AppChatRef
-  /** The results of browser tools. */
+  /** The results of clients. */
   readonly outputs: readonly OutputResponse[]
   /** The final result of a long-running call, from the application. */
   readonly completion?: OutputResponse | undefined
 }
 
 /**
- * Converts responses to the content that ADK resumes a paused turn with: confirmations for decided approvals, results for browser calls.
+ * Converts responses to the content that ADK resumes a paused turn with: confirmations for decided approvals, results of clients.
  * Returns undefined if there is no response yet.
  */
 async function collectResponses(
@@ -264,15 +264,14 @@ async function collectResponses(
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
 }
 
-/** Returns the response of a browser tool. BT3: only the application completes other long-running tools. */
+/** Returns the response for a client's output. BT3: only the application completes other long-running tools. */
 async function readOutput(
   { findTool }: Pick<Backend, 'findTool'>,
   chat: AppChatRef,
   { name, output }: { readonly name: string; readonly output: OutputResponse },
 ): Promise<Record<string, unknown> | undefined> {
   const tool = await findTool(chat, name)
-  const browser = tool && asBrowserTool(tool)
-  return browser && toBrowserResponse(output.result, browser)
+  return tool && asClientTool(tool)?.toResponse(output.result)
 }
 
 /** Whether an approval is a question of the agent of the chat. An agent inside takes the answer itself, when its call resumes. */
@@ -294,7 +293,7 @@ async function findForeignOutput(
     const call = calls.get(toolCallId)
     if (call?.state !== 'waiting') continue
     const tool = await findTool(chat, call.toolName)
-    if (!tool || !asBrowserTool(tool)) return call
+    if (!tool || !asClientTool(tool)) return call
   }
   return undefined
 }
@@ -319,7 +318,7 @@ async function findCompletionFault(
   const tool = await findTool(chat, call.toolName)
   const isOpen = call.state === 'waiting' || (call.state === 'settled' && tool?.isLongRunning)
   const hasRun = call.approval === undefined || call.approval.state === 'approved'
-  if (isOpen && hasRun && !(tool && asBrowserTool(tool))) return undefined
+  if (isOpen && hasRun && !(tool && asClientTool(tool))) return undefined
   return new ProtocolError('not-completable')
 }
 

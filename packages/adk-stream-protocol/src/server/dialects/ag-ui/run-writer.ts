@@ -1,5 +1,5 @@
 import type { Chunk, DataChunk, TextKind } from '../../../protocol/chunk.ts'
-import { readOffer } from '../../../protocol/chunk.ts'
+import { readOffer } from '../../../protocol/call-offers.ts'
 import type { DataParts, MessageMetadata, TurnError, Usage } from '../../../protocol/message.ts'
 import type { CardLabels } from './cards.ts'
 import { toCards, toEndedCard } from './cards.ts'

@@ -1,3 +1,4 @@
+import { CALL_OFFER, readOffer } from '../../../protocol/call-offers.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import { isResult, serialiseChunk } from '../../../protocol/chunk.ts'
 import type { FrameFault } from '../../../protocol/client-frame.ts'
@@ -215,7 +216,7 @@ function nextState(state: State, { type }: Chunk, call: Shown): State {
 }
 
 // Deltas are frequent, so they are not parsed.
-const OF_CALL = /^\{"type":"(?:tool-|data-approval"|data-browser-call")/
+const OF_CALL = new RegExp(`^\\{"type":"(?:tool-|data-approval"|${CALL_OFFER}")`)
 
 /**
  * Removes approval requests that were decided elsewhere while they waited here. A denied call then ends with an error, because the client
@@ -242,13 +243,9 @@ function toCallChunk(json: string): Chunk | undefined {
 }
 
 function callIn(chunk: Chunk): Shown | undefined {
-  if (chunk.type === 'data-approval' || chunk.type === 'data-browser-call') {
-    const { toolCallId } = chunk.data
-    return {
-      toolCallId,
-      approvalId: 'approvalId' in chunk.data ? chunk.data.approvalId : undefined,
-    }
-  }
+  if (chunk.type === 'data-approval') return chunk.data
+  const offered = readOffer(chunk)
+  if (offered !== undefined) return { toolCallId: offered, approvalId: undefined }
   if (!('toolCallId' in chunk)) return undefined
   const approvalId = chunk.type === 'tool-approval-request' ? chunk.approvalId : undefined
   return { toolCallId: chunk.toolCallId, approvalId }

@@ -1,10 +1,11 @@
 import type { BaseTool } from '@google/adk'
 import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
-import type { OutputResponse } from '../protocol/read-responses.ts'
-import type { TypedTool } from '../protocol/typed-tool.ts'
-import { toResponse } from '../agent/call-responses.ts'
-import type { EventNotes } from '../agent/events/event-notes.ts'
+
+import { toResponse } from '../../agent/call-responses.ts'
+import { declareClientTool } from '../../calls/client-tool.ts'
+import type { OutputResponse } from '../../protocol/read-responses.ts'
+import type { TypedTool } from '../../protocol/typed-tool.ts'
 
 /**
  * Options of {@link browserTool}.
@@ -29,14 +30,10 @@ export interface BrowserToolOptions<
     | ((args: z.infer<Parameters>) => boolean | Promise<boolean>)
 }
 
-/** The properties of a browser tool that the bridge needs. */
-export interface BrowserTool {
-  readonly timeoutMs: number
-  readonly output: z.ZodType
-}
-
 const DEFAULT_TIMEOUT_MS = 120_000
-const browserTools = new WeakMap<BaseTool, BrowserTool>()
+
+/** The result of a call whose client did not send one in time. */
+export const BROWSER_TIMED_OUT = { errorText: 'The browser did not respond in time.' } as const
 
 /**
  * Creates a tool that runs in the client, for example to read the user's location. The turn pauses until the client
@@ -60,19 +57,13 @@ export function browserTool<
     execute: () => undefined,
   })
   const { timeoutMs = DEFAULT_TIMEOUT_MS, output = z.unknown() } = options
-  browserTools.set(tool, { timeoutMs, output })
+  declareClientTool(tool, {
+    timeoutMs,
+    timedOut: BROWSER_TIMED_OUT,
+    toResponse: (result) => toBrowserResponse(result, output),
+  })
   // Only for its type: ADK's class declares its name as any string.
   return Object.assign(tool, { name })
-}
-
-/** Returns the properties of a browser tool. Returns undefined for a tool that runs on the server. */
-export function asBrowserTool(tool: BaseTool): BrowserTool | undefined {
-  return browserTools.get(tool)
-}
-
-/** Returns the note that offers a call to the client, if its tool runs there. */
-export function offerOf(tool: BaseTool, toolCallId: string): Pick<EventNotes, 'offered'> {
-  return asBrowserTool(tool) ? { offered: [toolCallId] } : {}
 }
 
 function toRequirement<Parameters extends z.ZodObject>(
@@ -83,13 +74,10 @@ function toRequirement<Parameters extends z.ZodObject>(
   return async (args) => required(parameters.parse(args))
 }
 
-/** The error of a call whose client did not send a result in time. */
-export const BROWSER_TIMED_OUT = 'The browser did not respond in time.'
-
 /** Converts the result of a client to the response for the model. Validates it against the schema of the tool. */
-export function toBrowserResponse(
+function toBrowserResponse(
   result: OutputResponse['result'],
-  { output }: BrowserTool,
+  output: z.ZodType,
 ): Record<string, unknown> {
   if ('errorText' in result) return { error: result.errorText }
   const parsed = output.safeParse(result.output)
