@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type ApprovalEntry, readPath } from '../src/page/inspector/approval-picture.tsx'
 import { listFacts } from '../src/page/inspector/entry-details.tsx'
 import { describeWaiting, type Waiting } from '../src/page/inspector/waiting-note.tsx'
-import { formatBytes, formatMs } from '../src/page/inspector/format.ts'
+import { formatBytes, formatMs, formatTime } from '../src/page/inspector/format.ts'
 import { startTrace, endTrace, traceChunk, type TurnTrace } from '../src/page/inspector/trace.ts'
 import { en, type InspectorLabels, ja } from '../src/page/inspector/labels.ts'
 import { createTimeScale, arrangeTimeline } from '../src/page/inspector/timeline-rows.ts'
@@ -27,6 +27,8 @@ function traceOf(chunks: readonly [at: number, chunk: Chunk][]): TurnTrace {
   for (const [at, chunk] of chunks) traceChunk(trace, chunk, at)
   return trace
 }
+
+const NOON = new Date(2026, 10, 17, 12, 0).getTime()
 
 const CALL = { toolCallId: 'k', toolName: 'pay', args: {} }
 
@@ -151,6 +153,23 @@ describe('approval path', () => {
       ['started', undefined],
       ['ended', undefined],
     ])
+  })
+
+  test('[IN2] a time of another day has its day, also that of a deadline', () => {
+    const deadline = Date.now() + 172_800_000
+    for (const labels of [en, ja]) {
+      const day = new Date(deadline).toLocaleDateString(labels.locale, { day: 'numeric' })
+      const facts = (at: number) =>
+        Object.fromEntries(listFacts({ ...APPROVAL, deadline: at }, labels, undefined))
+      expect(facts(deadline)[labels.facts.expires]).toContain(day)
+      expect(facts(deadline)[labels.facts.expires]).not.toBe(
+        facts(Date.now())[labels.facts.expires],
+      )
+      expect(formatTime(NOON, labels, { now: NOON + 1 })).toBe(
+        new Date(NOON).toLocaleTimeString(labels.locale, { timeStyle: 'medium' }),
+      )
+      expect(formatTime(NOON, labels, { now: NOON - 86_400_000 })).toContain('17')
+    }
   })
 })
 

@@ -1,4 +1,8 @@
-import { InMemoryArtifactService } from '@google/adk'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+import { FileArtifactService, InMemoryArtifactService } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { apiKey } from '../../src/server/index.ts'
@@ -84,3 +88,18 @@ test.each(['page.html', 'logo.svg', 'odd.bin'])(
     expect(file.headers.get('x')).toBeNull()
   },
 )
+
+test('[HO120] a name or a principal that a file cannot have is unknown', async () => {
+  await using server = await serve({
+    agent: (model) => assistant(model),
+    artifactService: new FileArtifactService(mkdtempSync(path.join(tmpdir(), 'artifacts-'))),
+    authenticate: apiKey({ hanako: { id: 'hanako' }, taro: { id: 'auth0|taro' } }),
+  })
+  const browser = server.browser()
+  for (const name of ['..', '../x', '../../../../../etc/hostname', '/etc/hostname', 'a\0b'])
+    for (const key of ['hanako', 'taro']) {
+      const url = `/chats/chat-1/artifacts/${encodeURIComponent(name)}`
+      const { status } = await browser.get(url, { 'x-api-key': key })
+      expect([name, key, status]).toEqual([name, key, 404])
+    }
+})

@@ -12,7 +12,7 @@ import type { AdkApi, ApprovalRecord } from 'adk-stream-protocol/client'
 import { useEffect, useState } from 'react'
 
 import { useDescribeCall } from '../plugin/use-describe-call.ts'
-import { formatMs, nameOf } from './format.ts'
+import { formatMs, formatTime, nameOf } from './format.ts'
 import type { ApprovalStage } from './labels.ts'
 import { ScrolledText, useInspectorLabels } from './parts.tsx'
 import { showInChat } from './inspection.ts'
@@ -63,7 +63,7 @@ function ApprovalPicture({ api, approval, reader }: ApprovalPictureProps) {
           {labels.votes(given, needed)}
           {!decision &&
             deadline !== undefined &&
-            ` · ${labels.facts.expires} ${new Date(deadline).toLocaleTimeString(labels.locale, { timeStyle: 'short' })}`}
+            ` · ${labels.facts.expires} ${formatTime(deadline, labels, { timeStyle: 'short' })}`}
         </p>
       )}
       {decision?.reason !== undefined && (
@@ -125,9 +125,7 @@ function StopView({ stop, reader }: StopViewProps) {
       </span>
       {by !== undefined && <span className="stop-by">{nameOf(by, labels, reader)}</span>}
       {at !== undefined && (
-        <time dateTime={new Date(at).toISOString()}>
-          {new Date(at).toLocaleTimeString(labels.locale)}
-        </time>
+        <time dateTime={new Date(at).toISOString()}>{formatTime(at, labels)}</time>
       )}
       {tookMs !== undefined && <span className="stop-took">+{formatMs(tookMs)}</span>}
     </li>

@@ -20,7 +20,20 @@ export function nameOf(id: string, { you }: InspectorLabels, reader: string | un
   return id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id
 }
 
-/** Formats the time of an entry. */
-export function formatTime(at: number, { locale }: InspectorLabels): string {
-  return new Date(at).toLocaleTimeString(locale, { timeStyle: 'medium' })
+interface TimeFormat {
+  readonly now?: number
+  readonly timeStyle?: 'short' | 'medium'
+}
+
+/** Formats a time, with its day if it is not today. */
+export function formatTime(
+  at: number,
+  { locale, timeOnDay }: Pick<InspectorLabels, 'locale' | 'timeOnDay'>,
+  { now = Date.now(), timeStyle = 'medium' }: TimeFormat = {},
+): string {
+  const date = new Date(at)
+  const time = date.toLocaleTimeString(locale, { timeStyle })
+  if (date.toDateString() === new Date(now).toDateString()) return time
+  const day = date.toLocaleDateString(locale, { weekday: 'short', month: 'short', day: 'numeric' })
+  return timeOnDay(time, day)
 }

@@ -1,7 +1,7 @@
 import { memo, useState } from 'react'
 import { ArrowDown, ArrowUp } from 'lucide-react'
 
-import { formatMs, formatBytes } from './format.ts'
+import { formatBytes, formatMs, formatTime } from './format.ts'
 import type { Entry, Span, TurnTrace } from './trace.ts'
 import { ScrolledText, useInspectorLabels } from './parts.tsx'
 import type { SoundCount, WireLine } from './wire-log.ts'
@@ -45,9 +45,7 @@ function TurnHead({ turn }: { readonly turn: TurnTrace }) {
   return (
     <summary>
       <span className="turn-trigger">{labels.triggers[trigger] ?? trigger}</span>
-      <time dateTime={new Date(startedAt).toISOString()}>
-        {new Date(startedAt).toLocaleTimeString(labels.locale)}
-      </time>
+      <time dateTime={new Date(startedAt).toISOString()}>{formatTime(startedAt, labels)}</time>
       <span className="turn-facts">
         {facts.map(
           ([label, at]) =>
@@ -185,9 +183,7 @@ const WireLineView = memo(function WireLineView({ line }: { readonly line: WireL
           <Arrow size={14} aria-label={direction === 'in' ? labels.received : labels.sent} />
           <code>{type}</code>
           {count > 1 && <span className="entry-count">×{count}</span>}
-          <time dateTime={new Date(at).toISOString()}>
-            {new Date(at).toLocaleTimeString(labels.locale)}
-          </time>
+          <time dateTime={new Date(at).toISOString()}>{formatTime(at, labels)}</time>
         </summary>
         {isOpen && (
           <ScrolledText>{JSON.stringify(content, undefined, 2).slice(0, 20_000)}</ScrolledText>

@@ -4,7 +4,7 @@ import { useDescribeCall } from '../plugin/use-describe-call.ts'
 import { useInspectorLabels, useNow } from './parts.tsx'
 import { showInChat } from './inspection.ts'
 import type { InspectorLabels } from './labels.ts'
-import { nameOf } from './format.ts'
+import { formatTime, nameOf } from './format.ts'
 
 type TimelineWait = Timeline['waits'][number]
 
@@ -77,7 +77,7 @@ function describeWait(
   const call = describe(wait) ?? wait.toolName
   if (wait.for !== 'approval') return waitsFor[wait.for](call)
   const { given, needed, approvers, byReader, votedByReader } = wait
-  const until = describeTime(new Date(wait.deadline), new Date(now), labels)
+  const until = formatTime(wait.deadline, labels, { now, timeStyle: 'short' })
   if (given > 0)
     return waitsFor.nextApprover({ call, given, needed, until, byReader, votedByReader })
   if (byReader) return waitsFor.decision({ call, needed, until })
@@ -86,12 +86,4 @@ function describeWait(
     ...approvers.roles,
   ]
   return waitsFor.others({ call, names, until })
-}
-
-/** Returns the time, with its day if it is not today. */
-function describeTime(time: Date, now: Date, { locale, timeOnDay }: InspectorLabels): string {
-  const text = time.toLocaleTimeString(locale, { timeStyle: 'short' })
-  if (time.toDateString() === now.toDateString()) return text
-  const day = time.toLocaleDateString(locale, { weekday: 'short', month: 'short', day: 'numeric' })
-  return timeOnDay(text, day)
 }
