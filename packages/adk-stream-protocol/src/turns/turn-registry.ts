@@ -92,6 +92,8 @@ export class TurnRegistry {
   readonly others: OtherTurns
   readonly #options: TurnRegistryOptions
   readonly #running = new Map<string, Turn>()
+  /** The turns of messages that wait for the turn that runs in their chat. */
+  readonly #waiting = new Set<{ readonly key: string; readonly turn: Turn }>()
   /** Whether a turn could be prepared. */
   readonly #prepared = new WeakMap<Turn, Promise<boolean>>()
   /** The turns that have got the chat lock. */
@@ -158,7 +160,12 @@ export class TurnRegistry {
   async start(chat: ChatRef, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
     if (job.onlyIfFree === true && this.#running.has(key)) throw new ProtocolError('turn-running')
-    while (this.#running.has(key)) await this.#waitFor(key, job)
+    const { background = false, graceMs = this.#options.disconnectGraceMs } = job
+    const turn = new Turn(messageId, this.#options, { background, graceMs })
+    turn.repliesTo = job.repliesTo
+    turn.userMessageId = job.userMessageId ?? job.repliesTo?.id
+    turn.isReplay = job.isReplay === true
+    await this.#waitForOthers(key, turn, job)
     const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
     if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
     // `maxTurns` does not apply to a turn that continues earlier work: a decision was made, or a call has run.
@@ -167,11 +174,6 @@ export class TurnRegistry {
       throw new ProtocolError('overloaded', { retryAfterSeconds: 1 })
     const release = this.#perPrincipal.take(chat.principalId)
     if (!release) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
-    const { background = false, graceMs = this.#options.disconnectGraceMs } = job
-    const turn = new Turn(messageId, this.#options, { background, graceMs })
-    turn.repliesTo = job.repliesTo
-    turn.userMessageId = job.userMessageId ?? job.repliesTo?.id
-    turn.isReplay = job.isReplay === true
     this.#running.set(key, turn)
     const free = (): void => {
       // Not `turn` if the run has asked a question and continued in another turn.
@@ -216,6 +218,9 @@ export class TurnRegistry {
    */
   async stopHere(chat: ChatRef, messageId?: string): Promise<boolean> {
     const key = keyOf(chat)
+    // A message that waits for another one is stored as stopped when its time comes.
+    for (const { key: waiting, turn } of this.#waiting)
+      if (waiting === key && messageId !== undefined && turn.isOf(messageId)) turn.stop()
     for (let turn = this.#running.get(key); turn; turn = this.#running.get(key)) {
       if (messageId !== undefined && !turn.isOf(messageId)) return this.#locked.has(turn)
       const hadEnded = turn.log.ended && turn.asking === undefined
@@ -265,6 +270,17 @@ export class TurnRegistry {
     } catch (thrown) {
       await unlock()
       throw thrown
+    }
+  }
+
+  async #waitForOthers(key: string, turn: Turn, job: TurnJob): Promise<void> {
+    const waiting = { key, turn }
+    // A response is no message that a person could stop: its decision is recorded.
+    if (job.waitForRunning !== true) this.#waiting.add(waiting)
+    try {
+      while (this.#running.has(key)) await this.#waitFor(key, job)
+    } finally {
+      this.#waiting.delete(waiting)
     }
   }
 

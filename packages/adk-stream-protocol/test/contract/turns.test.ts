@@ -49,6 +49,30 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect(texts.toSorted()).toEqual(['One.', ...answered].toSorted())
   })
 
+  test('[TU1580] with queue, a stop that names a message that waits stops this one: it is kept, and its reply is stopped', async () => {
+    await using server = await serve({ whileRunning: 'queue', limits: { maxQueued: 1 } })
+    const browser = server.browser()
+    const first = browser.openChat(client)
+    const answer = first.send('[[say One.]][[wait gate]]')
+    await first.untilShown('One.')
+    const others = [1, 2].map(() => browser.openChat(client))
+    const sent = others.map((chat, index) => chat.send(`[[say Reply ${index}.]]`))
+    // The rejection of one message shows that the other one waits.
+    await Promise.race(others.map((chat) => chat.until(({ status }) => status === 'error')))
+    const waiting = others.find(({ status }) => status !== 'error')
+    const stop = await browser.post(`/chats/chat-1/stop?messageId=${waiting?.messages.at(-1)?.id}`)
+    expect(stop.status).toBe(204)
+    server.emulator.release('gate')
+    await Promise.all([answer, ...sent])
+    expect(first.text).toBe('One.')
+    expect(server.emulator.requests).toHaveLength(1)
+    const { messages } = await browser.messages()
+    expect(messages.slice(2)).toMatchObject([
+      { role: 'user', id: waiting?.messages.find(({ role }) => role === 'user')?.id },
+      { role: 'assistant', parts: [], metadata: { stopped: true } },
+    ])
+  })
+
   test('[TU6] a new message stops a turn without a reader, and gets a reply', async () => {
     await using server = await serve({ disconnectGraceMs: 60_000 })
     const browser = server.browser()
