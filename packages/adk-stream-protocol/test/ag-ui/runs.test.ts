@@ -45,6 +45,8 @@ const book = new FunctionTool({
   execute: ({ to }) => ({ booked: to }),
 })
 
+const FAILED = { error: expect.any(String) as string }
+
 const TICKET = { status: 'pending', ticket: 'T-1' }
 
 /** The calls of `run_report`, which the application completes, by their chat. */
@@ -53,11 +55,12 @@ const reports = new Map<string, CallAddress>()
 const report = new LongRunningFunctionTool({
   name: 'run_report',
   description: 'Begins a report that takes hours.',
-  parameters: z.object({ hasTicket: z.boolean() }),
-  execute: ({ hasTicket }, context) => {
+  parameters: z.object({ returns: z.enum(['nothing', 'a ticket', 'an error']) }),
+  execute: ({ returns }, context) => {
     const address = context && callAddress(context)
     if (address) reports.set(address.chatId, address)
-    return hasTicket ? TICKET : undefined
+    if (returns === 'an error') throw new Error('The queue does not answer.')
+    return returns === 'a ticket' ? TICKET : undefined
   },
 })
 
@@ -263,20 +266,25 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test.each(['nothing', 'a ticket'])(
+  test.each([
+    ['nothing', [], []],
+    ['a ticket', [TICKET], []],
+    ['an error', [], [FAILED]],
+  ])(
     '[AG1388] [AG1382] a call that returned %s has its final result in the run that carries it, and after a reload',
-    async (returned) => {
+    async (returns, preliminary, results) => {
       const client = open()
-      const hasTicket = returned === 'a ticket'
       const gate = isVersioned ? 'report-1' : 'report-0'
-      const wait = hasTicket ? '' : `[[wait ${gate}]]`
-      const call = `[[call run_report {"hasTicket":${hasTicket}}]]`
-      await client.say(`${call}[[then]][[say Noted.]]${wait}[[say Well.]]`)
-      expect(client.results).toEqual([])
+      // The model is called again when the tool has returned nothing only after the completion.
+      const wait = returns === 'nothing' ? `[[wait ${gate}]]` : ''
+      const later = returns === 'nothing' ? '' : `[[then]][[wait ${gate}]][[say Well.]]`
+      const call = `[[call run_report {"returns":"${returns}"}]]`
+      await client.say(`${call}[[then]][[say Noted.]]${wait}[[say Well.]]${later}`)
+      expect(client.results).toEqual(results)
       const shown = client.messages.flatMap(({ role, content }) =>
         role === 'activity' ? [(content as { output: unknown }).output] : [],
       )
-      expect(shown).toEqual(hasTicket ? [TICKET] : [])
+      expect(shown).toEqual(preliminary)
       await expectSameAfterReload(client)
       const address = reports.get(client.threadId)
       if (!address) throw new Error('The tool was not called.')
@@ -285,7 +293,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
       testBridge.emulator.release(gate)
       await run
       expect(client.results).toEqual([{ report: 'Up.' }])
-      expect((await client.reload()).results).toEqual([{ report: 'Up.' }])
+      expect((await client.reload()).byId).toEqual(client.byId)
     },
   )
 

@@ -74,9 +74,14 @@ export class FoldedMessages {
     if (calls && call) calls[index] = { ...call, function: { ...call.function, arguments: text } }
   }
 
-  /** Adds a result after its call and the results that follow the call. */
+  /** Adds a result after its call and the results that follow the call, or replaces the one before. */
   #addResult(event: Extract<RunEvent, { type: 'TOOL_CALL_RESULT' }>): void {
     const { messageId: id, role, toolCallId, content } = event
+    const before = this.list.findIndex((message) => message.id === id)
+    if (before >= 0) {
+      this.list[before] = { id, role, toolCallId, content }
+      return
+    }
     const parent = this.#parentOf(toolCallId)
     let index = parent ? this.list.indexOf(parent) + 1 : this.list.length
     while (this.list[index]?.role === 'tool') index += 1

@@ -71,15 +71,19 @@ export class RunService {
   }
 
   async #open(principal: Principal, input: RunInput): Promise<Run> {
+    const writer = await this.#createWriter(input)
+    const chat = { principalId: principal.id, chatId: input.threadId }
+    return { principal, chat, input, writer, refused: [], answers: false }
+  }
+
+  async #createWriter(input: RunInput): Promise<RunWriter> {
     const { isPageTool } = await this.#parts.backend.get()
-    const writer = new RunWriter({
+    return new RunWriter({
       isPageTool,
       cards: this.#parts.hasCards ? toCardLabels(input.language) : undefined,
       clientCalls: readClientCalls(input),
       hasState: isRecord(input.state),
     })
-    const chat = { principalId: principal.id, chatId: input.threadId }
-    return { principal, chat, input, writer, refused: [], answers: false }
   }
 
   async #answer(run: Run): Promise<Reply> {
@@ -162,7 +166,14 @@ export class RunService {
     try {
       const backend = await this.#parts.backend.get()
       const asked = { principal, chat, refused, isVersioned: ids.isVersioned }
-      return writer.endRun({ ...ids, answers, interrupts: await findInterrupts(backend, asked) })
+      const interrupts = await findInterrupts(backend, asked)
+      const end = writer.endRun({ ...ids, answers, interrupts })
+      if (!writer.hasOutdatedResult) return end
+      const { exposeState } = this.#parts
+      const stored = await readSnapshot(backend, chat, await this.#createWriter(input), {
+        exposeState,
+      })
+      return [...stored.events, ...end]
     } catch (thrown) {
       const { code, message, cause, status } = readError(thrown)
       if (status >= 500) this.#parts.onError(cause ?? thrown)

@@ -69,6 +69,8 @@ export class RunWriter {
   #error: TurnError | undefined
   #finishReason: string | undefined
   #isStopped = false
+  #isStored = true
+  #hasOutdatedResult = false
 
   constructor(options: RunWriterOptions) {
     this.#options = options
@@ -77,10 +79,16 @@ export class RunWriter {
 
   /** Forgets how the stored messages ended. What is written now belongs to a new run. */
   startRun(): void {
+    this.#isStored = false
     this.#endMessage()
     this.#error = undefined
     this.#finishReason = undefined
     this.#isStopped = false
+  }
+
+  /** Whether the client has a result that another one has replaced. Only a snapshot can replace a message. */
+  get hasOutdatedResult(): boolean {
+    return this.#hasOutdatedResult
   }
 
   /** The beginning of the event for a delta of the open text. Undefined if its text is not written. */
@@ -307,7 +315,12 @@ export class RunWriter {
 
   #writeResult(toolCallId: string, output: unknown): RunEvent[] {
     const call = this.#calls.get(toolCallId)
-    if (!call || call.hasResult) return []
+    if (!call) return []
+    // The application has completed a call whose tool had thrown. Of stored chunks, this event replaces the one before.
+    if (call.hasResult && !this.#isStored) {
+      this.#hasOutdatedResult = true
+      return []
+    }
     // AG1388: a second result would be a second message, so a preliminary one is an activity.
     if (call.isPreliminary) {
       call.isPreliminary = false
