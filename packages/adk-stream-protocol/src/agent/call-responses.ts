@@ -31,6 +31,12 @@ export const AWAITING_APPROVAL = {
   note: 'Not done: a person has to approve this call first. Do not say that it is done, and do not call it again. The result comes later.',
 } as const
 
+/** The status for a live model while the application completes a call. */
+export const UNDER_WAY = {
+  status: 'pending',
+  note: 'Under way. The result comes later.',
+} as const
+
 /** The response for the model while a call waits for questions inside it. Clients show it until the result arrives. */
 export const PENDING_INSIDE = {
   status: 'pending',

@@ -1,6 +1,6 @@
 import type { Context } from '@google/adk'
 
-import { toError } from '../agent/adk-workarounds/guard-tool.ts'
+import { toError, wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import {
   describeEnding,
   toApprovedNote,
@@ -27,7 +27,7 @@ import {
 } from './approved-call.ts'
 import { storeHandover } from './approval-events.ts'
 import type { CallKinds } from './call-kind.ts'
-import { asClientTool, offerOf } from './client-tool.ts'
+import { offerOf } from './client-tool.ts'
 import type { FollowUp } from './follow-ups.ts'
 import { findFollowUp, pauseForFollowUp, storeFollowUpEnding } from './follow-ups.ts'
 import type { CallEffect, CallEvent } from './next-call.ts'
@@ -141,11 +141,7 @@ export class CallRunner {
     }
     const approval = await cancelIfOutdated(this.#ledger, found, call.tool)
     const asked = { name: 'asked', approvalId: approval.id } as const
-    const resumed = {
-      type: 'resumed',
-      approval,
-      handsOver: asClientTool(call.tool) !== undefined,
-    } as const
+    const resumed = { type: 'resumed', approval, handsOver: call.tool.isLongRunning } as const
     let [state, [effect]] = nextCall(asked, resumed)
     while (effect?.type === 'claim')
       [state, [effect]] = nextCall(state, await this.#claim(effect.approvalId, call))
@@ -160,7 +156,7 @@ export class CallRunner {
     // It will never be the approved call, so the approval must not wait for it.
     if (claimed.refused === 'mismatch') await this.#ledger.cancel(approvalId, OTHER_CALL)
     const approval = await this.#ledger.get(approvalId)
-    return { type: 'claim-refused', approval, handsOver: asClientTool(call.tool) !== undefined }
+    return { type: 'claim-refused', approval, handsOver: call.tool.isLongRunning }
   }
 
   /** Performs the next effect of a call. Returns its response, or undefined if ADK is to run it. */
@@ -177,7 +173,7 @@ export class CallRunner {
     return effect.response
   }
 
-  /** Hands a call over to the client. Returns undefined: ADK runs the tool, which does nothing here, and waits for its result. */
+  /** Hands a call over to the client or to the application. Returns undefined: ADK runs nothing, and waits for the result. */
   async #handOver(
     approval: Approval,
     call: ToolCall,
@@ -186,6 +182,8 @@ export class CallRunner {
     const toolCallId = call.toolContext.functionCallId ?? ''
     this.#confirm(call.toolContext, approval)
     if (note) run.decided.set(toolCallId, note)
+    // BT1580: the tool has run.
+    wrapRun(call.toolContext, this, async () => undefined)
     const offer = { toolCallId, ...offerOf(call.tool, toolCallId) }
     await storeHandover(run, call.toolContext.invocationContext, offer)
   }

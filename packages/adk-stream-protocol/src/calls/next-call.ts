@@ -64,7 +64,7 @@ export type CallEvent =
   | { readonly type: 'request-shown'; readonly approvalId: string }
   /** The approval changed, in this process or in another one. */
   | { readonly type: 'approval-changed'; readonly approval: Approval }
-  /** ADK resumes the call under the chat lock, so this process reports its outcome. `handsOver`: its tool runs in the client. */
+  /** ADK resumes the call under the chat lock, so this process reports its outcome. `handsOver`: its result comes from outside if the tool returns nothing. */
   | { readonly type: 'resumed'; readonly approval: Approval; readonly handsOver: boolean }
   /** This process is about to record a decision. */
   | { readonly type: 'decision-received'; readonly approvalId: string }
@@ -247,7 +247,7 @@ function ask(state: CallState, approvalId: string): Next {
 
 /** How this process reports the outcome of a call, even if another one ran it. */
 interface Report {
-  /** Whether the tool of the call runs in the client. */
+  /** Whether the result comes from the client or the application if the tool returns nothing. */
   readonly handsOver: boolean
 }
 
@@ -264,7 +264,7 @@ function takeApproval(state: CallState, approval: Approval, report?: Report): Ne
 
 /** Settles a call that does not run here with the outcome that the ledger has, or leaves it to the process that runs it. */
 function settleUnrun(state: CallState, approval: Approval, report: Report | undefined): Next {
-  // BT1580: the approval of a browser call ends when the call is handed over. Its result comes from the client.
+  // BT1580: the approval of such a call ends when the call is handed over.
   const { state: known } = approval
   if (report?.handsOver && known.name === 'succeeded' && known.output === null)
     return deliver(state, toApprovedNote(approval))

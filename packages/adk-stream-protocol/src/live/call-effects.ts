@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto'
 
 import { Context, createEvent } from '@google/adk'
 
-import { describeEnding, describeEndInside, toEndingNotes } from '../agent/call-responses.ts'
+import {
+  describeEnding,
+  describeEndInside,
+  toEndingNotes,
+  UNDER_WAY,
+} from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -384,10 +389,11 @@ async function settleFailed(live: LiveSession, call: OpenCall): Promise<void> {
   const approval = await cancelApproval(live, call.id)
   const ending = approval && describeEnding(approval)
   const { state } = approval ?? {}
-  // The result of a call that was handed over is not in the ledger.
-  const isHandedOver = state?.name === 'succeeded' && state.output === null
-  const response = asClientTool(call.tool) && isHandedOver ? BROKEN : ending?.response
-  await settleCall(live, call, response ?? BROKEN, { note: ending?.note })
+  // BT1580: the result of a call that was handed over is not in the ledger.
+  const isOpen = call.tool.isLongRunning && state?.name === 'succeeded' && state.output === null
+  const open = asClientTool(call.tool) ? BROKEN : UNDER_WAY
+  const response = (isOpen ? open : ending?.response) ?? BROKEN
+  await settleCall(live, call, response, { note: ending?.note })
 }
 
 /** Cancels the approval of a call whose work failed. Returns the approval in its new state. */

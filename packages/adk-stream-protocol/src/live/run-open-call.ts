@@ -5,6 +5,7 @@ import {
   describeEnding,
   toApprovedNote,
   toResponse,
+  UNDER_WAY,
 } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -35,9 +36,6 @@ import {
   writeEvent,
   writeEventInside,
 } from './open-call.ts'
-
-/** The result that the model receives from a tool that runs on. */
-const PENDING = { status: 'pending', note: 'Under way. The result comes later.' } as const
 
 /** Runs a call. `approved`: the approval of a call that runs after the answer to its follow-up, which is `approval`. */
 export async function runOpenCall(
@@ -111,7 +109,7 @@ function readResult(
 ): { readonly response: Record<string, unknown>; readonly isOpen: boolean } {
   if (result !== undefined || !tool.isLongRunning)
     return { response: toResponse(result), isOpen: false }
-  return { response: PENDING, isOpen: asClientTool(tool) !== undefined }
+  return { response: UNDER_WAY, isOpen: asClientTool(tool) !== undefined }
 }
 
 /** Confirms a call for its tool, if it was approved or if its tool would ask otherwise. */

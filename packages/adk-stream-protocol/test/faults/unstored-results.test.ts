@@ -1,3 +1,4 @@
+import { FunctionTool } from '@google/adk'
 import Database from 'libsql'
 import { expect, test } from 'vitest'
 
@@ -372,10 +373,8 @@ test('[TU882] a failure of the store in a callback of a plugin is streamed with 
   expect(readEffects(folder.effects)).toEqual([])
 })
 
-test('[BT1580] an approved browser call whose handover could not be stored is handed over by the next turn, and has the result of the client', async () => {
-  await using folder = await makeFolder()
-  await using store = await openSqliteStore({ path: folder.database })
-  const { sessions } = store
+/** Makes the store fail once when it is to store that a call was handed over. */
+function failAtHandover({ sessions }: Store): void {
   const appendEvent = sessions.appendEvent.bind(sessions)
   let failures = 0
   sessions.appendEvent = async (request) => {
@@ -384,6 +383,12 @@ test('[BT1580] an approved browser call whose handover could not be stored is ha
     if (isHandover && failures === 1) throw new StoreError('full', 'The disk is full.')
     return appendEvent(request)
   }
+}
+
+test('[BT1580] an approved browser call whose handover could not be stored is handed over by the next turn, and has the result of the client', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  failAtHandover(store)
   await using server = await openPaymentServer({
     store,
     effects: folder.effects,
@@ -405,6 +410,47 @@ test('[BT1580] an approved browser call whose handover could not be stored is ha
   await person.post('/stream', { id: 'chat-1', messages, messageId: message?.id })
   expect(await readCall()).toMatchObject({ state: 'output-available', output: TOKYO })
   expect(textOf((await person.messages()).at(-1))).toBe('There you are.')
+})
+
+test('[BT1580] an approved long-running call that returned nothing waits for the application, also if its handover could not be stored, and runs once', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  failAtHandover(store)
+  const { sessions } = store
+  const key = { appName: 'adk-stream-protocol', userId: 'hanako', sessionId: 'chat-1' }
+  let runs = 0
+  const report = new FunctionTool({
+    name: 'run_report',
+    description: 'Begins a report.',
+    isLongRunning: true,
+    requireConfirmation: true,
+    execute: () => {
+      runs += 1
+    },
+  })
+  await using server = await openPaymentServer({
+    store,
+    effects: folder.effects,
+    tools: [report],
+    limits: { leaseMs: 600_000, sweepMs: 20 },
+  })
+  const person = new Person(server.url)
+  await person.say('[[call run_report {}]][[then]][[say It says up.]]')
+  const [asked] = await person.approvals()
+  expect((await person.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  const readCall = async () => toolParts((await person.messages()).at(-1))[0]
+  const isHandedOver = async () =>
+    JSON.stringify(await sessions.getSession(key)).includes('"handedOver":')
+  await expect.poll(isHandedOver).toBe(true)
+  expect(await readCall()).toMatchObject({ state: 'input-available' })
+  const toolCallId = (await readCall())?.toolCallId ?? ''
+  const address = { principalId: 'hanako', chatId: 'chat-1', toolCallId }
+  await server.bridge.completeCall({ ...address, output: { report: 'Up.' } })
+  await expect
+    .poll(readCall)
+    .toMatchObject({ state: 'output-available', output: { report: 'Up.' } })
+  await expect.poll(async () => textOf((await person.messages()).at(-1))).toBe('It says up.')
+  expect(runs).toBe(1)
 })
 
 test('[LV1341] a live reply that is stored although the store reported a failure is not stored again', async () => {

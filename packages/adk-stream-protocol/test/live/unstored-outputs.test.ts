@@ -1,3 +1,4 @@
+import { FunctionTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
@@ -158,4 +159,32 @@ describe.each(STEPS)('the store fails before %s', (_name, prepare) => {
     await using call = await open('full')
     await expect.poll(call.readCall).toMatchObject({ state: 'output-error' })
   })
+})
+
+test('[BT1580] an approved long-running call whose result could not be stored waits for the application, and does not end with an empty result', async () => {
+  const store = await openSqliteStore({ path: ':memory:' })
+  let failures = 0
+  onAppend(store, '"outcome":"succeeded"', async (append) => {
+    failures += 1
+    if (failures === 1) throw new StoreError('full', 'The disk is full.')
+    return append()
+  })
+  const report = new FunctionTool({
+    name: 'run_report',
+    description: 'Begins a report.',
+    isLongRunning: true,
+    requireConfirmation: true,
+    execute: () => undefined,
+  })
+  await using testBridge = await TestBridge.open({
+    tools: () => [report],
+    openStore: async () => store,
+    limits: { leaseMs: 600_000, sweepMs: 20 },
+  })
+  await using client = await joinLive(testBridge)
+  client.say('[[call run_report {}]][[then]][[say It says up.]]')
+  const [approvalId = ''] = await untilAsked(client)
+  client.send({ type: 'decide', decisionId: 'd', id: 'chat-1', approvalId, approved: true })
+  await expect.poll(() => failures).toBeGreaterThan(1)
+  await expect.poll(() => testBridge.results).toMatchObject([{ status: 'pending' }])
 })
