@@ -1,9 +1,12 @@
-import { requestInputTool } from '@google/adk'
+import { type AuthConfig, LlmAgent, MCPToolset, requestInputTool } from '@google/adk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { tool } from '../support/agents.ts'
 import { musicTool } from '../support/locating.ts'
+import type { McpFixture } from '../support/mcp-servers.ts'
+import { serveHttp } from '../support/mcp-servers.ts'
 import { AG_UI_VERSIONS, AgUiClient } from './support/ag-ui-client.ts'
 
 let testBridge: TestBridge
@@ -21,7 +24,7 @@ interface Component {
   readonly id: string
   readonly component: string
   readonly text?: string
-  readonly action?: { readonly event: Action }
+  readonly action?: { readonly event?: Action; readonly functionCall?: object }
 }
 
 interface Action {
@@ -228,5 +231,110 @@ describe('with a preview', () => {
     expect(shown(client)).toEqual(expect.arrayContaining(['承認', '拒否']))
     await click(client, 0, 'deny')
     expect(textsOf(client)).toEqual(['process_payment: 拒否済み'])
+  })
+})
+
+describe('questions that are neither approvals nor forms', () => {
+  const LINK = 'https://pay.example.com/confirm?order=7'
+  const MAPS: AuthConfig = {
+    credentialKey: 'maps',
+    authScheme: { type: 'apiKey', in: 'header', name: 'x-key' },
+  }
+  const findWay = tool('find_way', (_args, context) => {
+    if (context?.getAuthResponse(MAPS)) return { way: 'Left.' }
+    context?.requestCredential(MAPS)
+    return { status: 'needs a sign-in' }
+  })
+  /** A person without a credential. */
+  const DECLINING = 'mike'
+  let files: McpFixture
+  let asking: TestBridge
+
+  beforeAll(async () => {
+    const requestedSchema = { type: 'object', properties: { city: { type: 'string' } } }
+    const form = { message: 'Which city?', requestedSchema }
+    const link = { mode: 'url', message: 'Confirm the order.', url: LINK, elicitationId: 'e1' }
+    files = await serveHttp([
+      { name: 'ask', _meta: { elicit: [form] } },
+      { name: 'confirm', _meta: { elicit: [link] } },
+    ])
+    asking = await TestBridge.open({
+      isLive: false,
+      elicitation: true,
+      signIn: {
+        baseUrl: 'http://localhost:4',
+        providers: { maps: { type: 'apiKey', label: 'Maps', check: () => true } },
+      },
+      agent: (model) => {
+        const toolset = new MCPToolset(files.connection, [], 'files')
+        return new LlmAgent({ name: 'root', model, tools: [findWay, toolset] })
+      },
+    })
+  })
+
+  afterAll(async () => {
+    await asking[Symbol.asyncDispose]()
+    await files[Symbol.asyncDispose]()
+  })
+
+  describe.each(AG_UI_VERSIONS)('$name', (version) => {
+    const open = (person: string): AgUiClient =>
+      new AgUiClient(version, { url: asking.url, path: '/ag-ui/cards', person })
+    // A credential belongs to a person.
+    const person = version.name.endsWith('1.0.0') ? 'hanako' : 'taro'
+
+    test('[AG1540] a question of an MCP server is a form, whose answer the server receives', async () => {
+      const client = open(person)
+      await client.say('[[call files_ask {}]][[then]][[say Noted.]]')
+      expect(shown(client)).toContain('Which city?')
+      await click(client, 0, 'send', { 'text.city': 'Kyoto' })
+      expect(client.text).toEqual(['Noted.'])
+      expect(JSON.stringify(client.results)).toContain('Kyoto')
+      expect((await client.reload()).byId).toEqual(client.byId)
+    })
+
+    test('[AG1540] [AP506] a link of an MCP server is shown, and the person opens it with a button', async () => {
+      const client = open(person)
+      await client.say('[[call files_confirm {}]][[then]][[say Noted.]]')
+      expect(shown(client)).toEqual(
+        expect.arrayContaining([`Confirm the order.\n${LINK}`, 'Open pay.example.com']),
+      )
+      expect(cardsOf(client)[0]?.get('open')?.action).toEqual({
+        functionCall: { call: 'openUrl', args: { url: LINK }, returnType: 'void' },
+      })
+      await click(client, 0, 'approve')
+      expect(client.text).toEqual(['Noted.'])
+      expect(textsOf(client)).toEqual(['mcp_elicitation: answered'])
+    })
+
+    test('[AG1540] [AP431] a sign-in is a card, which can be continued when the person has signed in', async () => {
+      const client = open(person)
+      await client.say('[[call find_way {}]][[then]][[say Go left.]]')
+      expect(shown(client)).toEqual(expect.arrayContaining(['Sign in to Maps', 'Continue']))
+      await click(client, 0, 'approve')
+      expect(client.refused).toEqual(['sign-in-needed'])
+      expect(textsOf(client)).toEqual([expect.stringContaining('Sign in, or decline.') as string])
+      const [asked] = await asking.page(person).inbox()
+      const response = await fetch(`${asking.url}/sign-ins/${asked?.id}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': person },
+        body: '{"apiKey":"a key"}',
+      })
+      expect(response.status).toBe(200)
+      await asking.page(person).untilState(asked?.id ?? '', 'succeeded')
+      // The run of the click finds that the sign-in has ended, and shows what followed.
+      await click(client, 0, 'approve')
+      await expect.poll(async () => (await client.reload()).text).toEqual(['Go left.'])
+      expect((await client.reload()).results).toEqual([{ way: 'Left.' }])
+      expect(textsOf(await client.reload())).toEqual(['find_way: answered'])
+    })
+
+    test('[AG1540] a sign-in can be declined with its card', async () => {
+      const client = open(DECLINING)
+      await client.say('[[call find_way {}]][[then]][[say As you like.]]')
+      await click(client, 0, 'deny')
+      expect(textsOf(client)).toEqual(['find_way: declined'])
+      expect(client.text).toEqual(['As you like.'])
+    })
   })
 })

@@ -13,9 +13,7 @@ import type { ResumeEntry, RunInput } from './run-input.ts'
 /** Returns what a person can answer as cards with buttons, or forms. */
 export function toCards(interrupts: readonly OpenInterrupt[], labels: CardLabels): RunEvent[] {
   return interrupts.map((open) =>
-    open.interrupt.reason === 'input_required'
-      ? toForm(open.interrupt, labels)
-      : toButtons(open, labels),
+    open.interrupt.reason === 'input_required' ? toForm(open, labels) : toButtons(open, labels),
   )
 }
 
@@ -31,20 +29,31 @@ export function toEndedCard(
   return [toSurface(approvalId, [{ id: 'root', component: 'Text', text }])]
 }
 
+/** A button that opens an address in a new tab, without a request to the server. */
+function toOpen(link: OpenInterrupt['link'], labels: CardLabels): object[] {
+  if (!link) return []
+  const functionCall = { call: 'openUrl', args: { url: link.url }, returnType: 'void' }
+  return button('open', labels.open(link.host), { functionCall })
+}
+
 /** A call with all its arguments, and what its preview says. The click names the preview, so that nobody approves another one. */
-function toButtons({ interrupt, words, preview }: OpenInterrupt, labels: CardLabels): RunEvent {
+function toButtons(
+  { interrupt, words, preview, link }: OpenInterrupt,
+  labels: CardLabels,
+): RunEvent {
   const { id, reason, message } = interrupt
   const isApproval = reason === 'tool_call' || reason === 'adk:page_tool'
   const context = { approvalId: id }
   const approve = { name: APPROVE, context: { ...context, preview: preview?.digest ?? '' } }
   const yes = isApproval
-    ? button('approve', labels.approve, approve)
-    : button('approve', labels.done, { name: ANSWER, context })
+    ? button('approve', labels.approve, { event: approve })
+    : button('approve', labels.done, { event: { name: ANSWER, context } })
   const no = isApproval
-    ? button('deny', labels.deny, { name: DENY, context })
-    : button('deny', labels.decline, { name: DECLINE, context })
-  const buttons = preview?.blocked === undefined ? [...yes, ...no] : no
-  const children = preview?.blocked === undefined ? ['approve', 'deny'] : ['deny']
+    ? button('deny', labels.deny, { event: { name: DENY, context } })
+    : button('deny', labels.decline, { event: { name: DECLINE, context } })
+  const isBlocked = preview?.blocked !== undefined
+  const buttons = [...toOpen(link, labels), ...(isBlocked ? [] : yes), ...no]
+  const children = [...(link ? ['open'] : []), ...(isBlocked ? [] : ['approve']), 'deny']
   const details = isApproval ? [...words.preview, ...words.args] : []
   const rows = details.map((text, index) => ({ id: `detail-${index}`, component: 'Text', text }))
   return toSurface(id, [
@@ -65,6 +74,8 @@ export interface CardLabels {
   /** A sign-in is done, or a link was opened. */
   readonly done: string
   readonly decline: string
+  /** Opens an address of a host. */
+  readonly open: (host: string) => string
   readonly send: string
   /** A call whose tool is not known. */
   readonly call: string
@@ -81,6 +92,7 @@ const ENGLISH: CardLabels = {
   deny: 'Deny',
   done: 'Continue',
   decline: 'Decline',
+  open: (host) => `Open ${host}`,
   send: 'Send',
   call: 'Call',
   states: { ...ENDED, approved: 'approved', denied: 'denied' },
@@ -94,6 +106,7 @@ const JAPANESE: CardLabels = {
   deny: '拒否',
   done: '続ける',
   decline: '回答しない',
+  open: (host) => `${host}を開く`,
   send: '送信',
   call: '呼び出し',
   states: { ...ENDED_JAPANESE, approved: '承認済み', denied: '拒否済み' },
@@ -114,16 +127,18 @@ interface Field {
   readonly options: readonly string[]
 }
 
-function toForm({ id, message, responseSchema }: Interrupt, labels: CardLabels): RunEvent {
+function toForm({ interrupt, link }: OpenInterrupt, labels: CardLabels): RunEvent {
+  const { id, message, responseSchema } = interrupt
   const fields = toFields(responseSchema)
   const answers = fields.map(({ kind, name }, index) => [`${kind}.${name}`, pathOf(index)] as const)
   const context = { approvalId: id, ...Object.fromEntries(answers) }
   const components = [
     ...frame(message, [...fields.map((_field, index) => `field-${index}`), 'buttons']),
     ...fields.map(toInput),
-    { id: 'buttons', component: 'Row', children: ['send', 'decline'] },
-    ...button('send', labels.send, { name: ANSWER, context }),
-    ...button('decline', labels.decline, { name: DECLINE, context: { approvalId: id } }),
+    { id: 'buttons', component: 'Row', children: [...(link ? ['open'] : []), 'send', 'decline'] },
+    ...toOpen(link, labels),
+    ...button('send', labels.send, { event: { name: ANSWER, context } }),
+    ...button('decline', labels.decline, { event: { name: DECLINE, context: { approvalId: id } } }),
   ]
   const value = fields.map(({ kind }, index) => [`f${index}`, EMPTY[kind]] as const)
   return toSurface(id, components, Object.fromEntries(value))
@@ -168,6 +183,9 @@ function toField(name: string, property: unknown): Field {
   return { name, label: title, options, kind: options.length > 0 ? 'choice' : typed }
 }
 
+/** An event for the server, or a function that the page calls. */
+type Action = { readonly event: object } | { readonly functionCall: object }
+
 function frame(message: string, children: readonly string[]): object[] {
   return [
     { id: 'root', component: 'Card', child: 'all' },
@@ -176,9 +194,9 @@ function frame(message: string, children: readonly string[]): object[] {
   ]
 }
 
-function button(id: string, label: string, event: object): object[] {
+function button(id: string, label: string, action: Action): object[] {
   return [
-    { id, component: 'Button', child: `${id}-label`, action: { event } },
+    { id, component: 'Button', child: `${id}-label`, action },
     { id: `${id}-label`, component: 'Text', text: label },
   ]
 }

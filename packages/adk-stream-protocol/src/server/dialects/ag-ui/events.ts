@@ -59,6 +59,13 @@ export interface OpenInterrupt {
   readonly interrupt: Interrupt
   readonly words: ApprovalInWords
   readonly preview: ShownPreview | undefined
+  /** The address that the person is asked to open. */
+  readonly link: Link | undefined
+}
+
+interface Link {
+  readonly url: string
+  readonly host: string
 }
 
 export interface TokenUsage {

@@ -4,6 +4,7 @@ import { describeApproval } from '../../../approvals/describe-approval.ts'
 import { isRecord } from '../../../protocol/guards.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { withoutUndefined } from '../../../shared/collections.ts'
+import { toLiteral } from '../../../shared/literal-text.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { Backend } from '../../chats/backend.ts'
 import { toAppChat } from '../../chats/backend.ts'
@@ -66,7 +67,9 @@ async function toInterrupt(
   const preview = current.preview.state === 'made' ? current.preview.preview : undefined
   const words = describeApproval({ toolName, args: approval.args, hint, title, kind }, preview)
   const asked = kind === undefined ? [`Allow ${words.call}?`] : []
-  const text = [...(words.headline === undefined ? [] : [words.headline]), ...asked].join('\n')
+  const link = readLink(approval)
+  const headline = words.headline === undefined ? [] : [words.headline]
+  const text = [...headline, ...asked, ...(link ? [toLiteral(link.url)] : [])].join('\n')
   // AG1385: a page tool is not shown before it is approved, so no call is named.
   const isPageTool = kind === undefined && backend.isPageTool(toolName)
   const interrupt = {
@@ -79,7 +82,15 @@ async function toInterrupt(
     ...(isVersioned && { expiresAt: new Date(deadline).toISOString() }),
     metadata: { adk: { ...view, ...(problem && { refused: problem }) } },
   }
-  return { interrupt, words, preview }
+  return { interrupt, words, preview, link }
+}
+
+/** Returns the address that a question asks to open (AP506). The arguments of any other call are those of the model. */
+function readLink({ terms: { kind }, args: { url } }: Approval): OpenInterrupt['link'] {
+  if (kind !== 'elicitation' && kind !== 'input') return undefined
+  if (typeof url !== 'string' || !URL.canParse(url)) return undefined
+  const { protocol, href, host } = new URL(url)
+  return /^https?:$/.test(protocol) ? { url: href, host: toLiteral(host) } : undefined
 }
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map()
