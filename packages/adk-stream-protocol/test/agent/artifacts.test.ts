@@ -1,6 +1,6 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import path from 'node:path'
+import { join } from 'node:path'
 
 import { FileArtifactService, InMemoryArtifactService } from '@google/adk'
 import { expect, test } from 'vitest'
@@ -92,7 +92,7 @@ test.each(['page.html', 'logo.svg', 'odd.bin'])(
 test('[HO120] a name or a principal that a file cannot have is unknown', async () => {
   await using server = await serve({
     agent: (model) => assistant(model),
-    artifactService: new FileArtifactService(mkdtempSync(path.join(tmpdir(), 'artifacts-'))),
+    artifactService: new FileArtifactService(mkdtempSync(join(tmpdir(), 'artifacts-'))),
     authenticate: apiKey({ hanako: { id: 'hanako' }, taro: { id: 'auth0|taro' } }),
   })
   const browser = server.browser()
