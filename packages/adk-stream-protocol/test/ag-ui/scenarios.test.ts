@@ -1,15 +1,26 @@
 import type { AuthConfig } from '@google/adk'
-import { AgentTool, FunctionTool, LlmAgent, MCPToolset, requestInputTool } from '@google/adk'
+import {
+  AgentTool,
+  FunctionTool,
+  LlmAgent,
+  MCPToolset,
+  requestInputTool,
+  SequentialAgent,
+  Workflow,
+} from '@google/adk'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import type { ApprovalPolicy } from '../../src/server/index.ts'
+import type { RootAgent } from '../../src/server/chats/chat-agents.ts'
 import type { ApprovingChat } from '../approvals/support/approving-chat.ts'
+import { play, say } from '../approvals/support/nested-agents.ts'
 import { stockClient } from '../approvals/support/approving-chat.ts'
 import type { Page } from '../approvals/support/page.ts'
 import type { Person } from '../approvals/support/test-bridge.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { toolParts } from '../support/chat-probe.ts'
-import { locationTool, TOKYO } from '../support/locating.ts'
+import { locationTool, musicTool, TOKYO } from '../support/locating.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
 import { AG_UI_VERSIONS, AgUiClient } from './support/ag-ui-client.ts'
@@ -30,8 +41,15 @@ interface Answer {
   readonly apiKey?: string
 }
 
+/** The agents of the scenarios: one with tools, or steps of which the first one pays. */
+type Root = 'assistant' | 'sequence' | 'workflow'
+
 interface Scenario {
   readonly name: string
+  /** Default: `assistant`. */
+  readonly root?: Root
+  /** Whether nobody answers, so that the approval expires. */
+  readonly expires?: boolean
   readonly text: string
   /** The answers to what is asked, one round after the other. */
   readonly rounds: readonly (readonly Answer[])[]
@@ -40,6 +58,8 @@ interface Scenario {
 const call = (tool: string, args: object = {}): string => `[[call ${tool} ${JSON.stringify(args)}]]`
 const END = '[[then]][[say Done.]]'
 const approve: Answer = { reason: 'tool_call', decision: { approved: true } }
+/** A call with this amount expires soon. */
+const SOON = 13
 const SCHEMA = {
   type: 'object',
   properties: { nights: { type: 'integer' } },
@@ -96,6 +116,31 @@ const SCENARIOS: readonly Scenario[] = [
       [{ reason: 'page', output: TOKYO }],
     ],
   },
+  {
+    name: 'a call that needs approval beside a tool of the page',
+    text: call('pay', { amount: 1 }) + call('change_bgm', { track: 3 }) + END,
+    rounds: [[approve], [{ reason: 'page', output: { success: true, track: 3 } }]],
+  },
+  {
+    name: 'an approval that expires',
+    text: call('pay', { amount: SOON }) + END,
+    rounds: [],
+    expires: true,
+  },
+  { name: 'an approval in a sequence', root: 'sequence', text: 'Go.', rounds: [[approve]] },
+  {
+    name: 'a denial in a sequence',
+    root: 'sequence',
+    text: 'Go.',
+    rounds: [[{ reason: 'tool_call', decision: { approved: false } }]],
+  },
+  { name: 'an approval in a workflow', root: 'workflow', text: 'Go.', rounds: [[approve]] },
+  {
+    name: 'edited arguments in a workflow',
+    root: 'workflow',
+    text: 'Go.',
+    rounds: [[{ reason: 'tool_call', decision: { approved: true, editedArgs: { amount: 7 } } }]],
+  },
 ]
 
 /** The amounts that were paid, by person. */
@@ -128,14 +173,40 @@ const findWay = new FunctionTool({
 })
 
 let files: McpFixture
+let bridges: Readonly<Record<Root, TestBridge>>
+/** The bridge of the scenario. */
 let testBridge: TestBridge
+
+const approvals: ApprovalPolicy = {
+  pay: ({ args: { amount } }) => (amount === SOON ? { deadlineMs: 300 } : true),
+}
+
+/** Opens a bridge with two steps. */
+function openSteps(
+  toRoot: (steps: readonly [LlmAgent, LlmAgent]) => RootAgent,
+): Promise<TestBridge> {
+  return TestBridge.open({
+    isLive: false,
+    approvals,
+    respond: play({
+      payer: [[{ type: 'call', name: 'pay', args: { amount: 9 } }], [say('Paid.')]],
+      last: [[say('Done.')]],
+    }),
+    agent: (model) => {
+      const step = (name: string, tools: FunctionTool[] = []): LlmAgent =>
+        new LlmAgent({ name, model, tools, instruction: `I am the ${name}.` })
+      return toRoot([step('payer', [pay]), step('last')])
+    },
+  })
+}
 
 beforeAll(async () => {
   const requestedSchema = { type: 'object', properties: { city: { type: 'string' } } }
   const elicit = [{ message: 'Which city?', requestedSchema }]
   files = await serveHttp([{ name: 'ask', _meta: { elicit } }])
-  testBridge = await TestBridge.open({
+  const assistant = TestBridge.open({
     isLive: false,
+    approvals,
     elicitation: true,
     signIn: {
       baseUrl: 'http://localhost:4',
@@ -144,7 +215,7 @@ beforeAll(async () => {
     agent: (model) => {
       const travel = new LlmAgent({ name: 'travel', model, description: 'Books.', tools: [pay] })
       const toolset = new MCPToolset(files.connection, [], 'files')
-      const own = [pay, findWay, requestInputTool, locationTool({ gated: true })]
+      const own = [pay, findWay, requestInputTool, locationTool({ gated: true }), musicTool()]
       return new LlmAgent({
         name: 'root',
         model,
@@ -152,10 +223,19 @@ beforeAll(async () => {
       })
     },
   })
+  bridges = {
+    assistant: await assistant,
+    sequence: await openSteps((subAgents) => {
+      return new SequentialAgent({ name: 'steps', subAgents: [...subAgents] })
+    }),
+    workflow: await openSteps(([payer, last]) => {
+      return new Workflow({ name: 'steps', edges: [['START', payer, last]] })
+    }),
+  }
 })
 
 afterAll(async () => {
-  await testBridge[Symbol.asyncDispose]()
+  for (const bridge of Object.values(bridges)) await bridge[Symbol.asyncDispose]()
   await files[Symbol.asyncDispose]()
 })
 
@@ -164,15 +244,20 @@ const PEOPLE = { ui: 'hanako', '1.0.0': 'taro', '0.0.59': 'mike' } as const
 
 test.each(SCENARIOS)(
   '[AG1383] $name has the same record, and the same contents for the model, as over `ui`',
-  async ({ text, rounds }) => {
+  async ({ root = 'assistant', text, rounds, expires = false }) => {
+    testBridge = bridges[root]
+    paid.length = 0
     const expected = await overUi(text, rounds)
     for (const version of AG_UI_VERSIONS) {
       const person = version.name.endsWith('1.0.0') ? PEOPLE['1.0.0'] : PEOPLE['0.0.59']
       const client = new AgUiClient(version, { url: testBridge.url, person })
       await client.say(text)
       for (const answers of rounds) await answerRun(client, person, answers)
-      expect([client.pending, client.text]).toEqual([[], ['Done.']])
+      if (expires) await untilDone(testBridge.page(person), client.threadId)
+      else expect([client.pending, client.text.at(-1)]).toEqual([[], 'Done.'])
       expect(await readRecord(person, client.threadId)).toEqual(expected)
+      if (expires) expect((await client.reload()).text).toEqual(['Done.'])
+      if (expires) continue
       // A turn that runs on while the client is away is streamed after the activities that the client has kept.
       expect((await client.reload()).byId).toEqual(client.byId)
     }
@@ -186,7 +271,7 @@ async function answerRun(
 ): Promise<void> {
   const [first] = answers
   if (first?.reason === 'page') {
-    const [shown] = client.messages.flatMap(({ toolCalls = [] }) => toolCalls)
+    const shown = client.messages.flatMap(({ toolCalls = [] }) => toolCalls).at(-1)
     const content = JSON.stringify(first.output)
     const toolCallId = shown?.id ?? ''
     const result = { id: crypto.randomUUID(), role: 'tool', toolCallId, content }
@@ -216,8 +301,12 @@ async function overUi(text: string, rounds: Scenario['rounds']): Promise<unknown
     await chat.rest()
     await answerChat(chat, page, answers)
   }
-  await page.untilMessages((messages) => JSON.stringify(messages.at(-1)).includes('"Done."'), id)
+  await untilDone(page, id)
   return readRecord(person, id)
+}
+
+async function untilDone(page: Page, id: string): Promise<void> {
+  await page.untilMessages((messages) => JSON.stringify(messages.at(-1)).includes('"Done."'), id)
 }
 
 async function answerChat(
