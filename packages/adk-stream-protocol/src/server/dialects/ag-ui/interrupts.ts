@@ -67,7 +67,7 @@ async function toInterrupt(
   const preview = current.preview.state === 'made' ? current.preview.preview : undefined
   const words = describeApproval({ toolName, args: approval.args, hint, title, kind }, preview)
   const asked = kind === undefined ? [`Allow ${words.call}?`] : []
-  const link = readLink(approval)
+  const link = readLink(backend, approval)
   const headline = words.headline === undefined ? [] : [words.headline]
   const text = [...headline, ...asked, ...(link ? [toLiteral(link.url)] : [])].join('\n')
   // AG1385: a page tool is not shown before it is approved, so no call is named.
@@ -85,10 +85,11 @@ async function toInterrupt(
   return { interrupt, words, preview, link }
 }
 
-/** Returns the address that a question asks to open (AP506). The arguments of any other call are those of the model. */
-function readLink({ terms: { kind }, args: { url } }: Approval): OpenInterrupt['link'] {
-  if (kind !== 'elicitation' && kind !== 'input') return undefined
-  if (typeof url !== 'string' || !URL.canParse(url)) return undefined
+/** Returns the address that a question asks to open (AP506). The arguments of a call that nobody answers are those of the model. */
+function readLink({ kinds }: Backend, approval: Approval): OpenInterrupt['link'] {
+  const { url } = approval.args
+  const isAnswered = approval.terms.kind !== undefined && kinds.of(approval).answer !== undefined
+  if (!isAnswered || typeof url !== 'string' || !URL.canParse(url)) return undefined
   const { protocol, href, host } = new URL(url)
   return /^https?:$/.test(protocol) ? { url: href, host: toLiteral(host) } : undefined
 }
