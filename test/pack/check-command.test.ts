@@ -85,6 +85,29 @@ const stubOfAdk = (version: string) => ({
 const within = (place: string, files: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(files).map(([name, text]) => [`${place}/${name}`, text]))
 
+/** The place of a package in the `node_modules` of pnpm. Packages with other peers are other copies. */
+const inPnpm = (id: string, name: string): string => `node_modules/.pnpm/${id}/node_modules/${name}`
+const PNPM_ADK = ['zod@3.25.0', 'zod@4.3.0'].map((peer) =>
+  inPnpm(`@google+adk@2.0.0_${peer}`, '@google/adk'),
+)
+const PNPM_TOOLS = inPnpm('tools@1.0.0', 'tools')
+
+/** Links of the cases, as pnpm creates them. */
+const LINKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'two copies of ADK by pnpm': {
+    'node_modules/@google/adk': PNPM_ADK[0] ?? '',
+    'node_modules/tools': PNPM_TOOLS,
+    [inPnpm('tools@1.0.0', '@google/adk')]: PNPM_ADK[1] ?? '',
+  },
+}
+
+function linkAll(project: string, links: Readonly<Record<string, string>> = {}): void {
+  for (const [name, target] of Object.entries(links)) {
+    mkdirSync(path.dirname(path.join(project, name)), { recursive: true })
+    symlinkSync(path.join(project, target), path.join(project, name), 'junction')
+  }
+}
+
 /** The files of an agent, and the sentence about it. The names of the folders are those of the cases, in the order of the alphabet. */
 const REFUSED: readonly (readonly [
   name: string,
@@ -147,6 +170,19 @@ const REFUSED: readonly (readonly [
     /^There are two copies of @google\/adk: .+ADK.node_modules.@google.adk \(2\.0\.0\), imported by agent\.mjs, and .+lib.node_modules.@google.adk \(2\.1\.0\), imported by lib.tool\.mjs\. Install one/,
   ],
   [
+    'two copies of ADK by pnpm',
+    {
+      'agent.mjs': `import '@google/adk'\nimport 'tools'\n`,
+      ...within(PNPM_TOOLS, {
+        'package.json': '{ "name": "tools", "exports": "./index.mjs" }',
+        'index.mjs': `import '@google/adk'\n`,
+      }),
+      ...within(PNPM_ADK[0] ?? '', stubOfAdk('2.0.0')),
+      ...within(PNPM_ADK[1] ?? '', stubOfAdk('2.0.0')),
+    },
+    /^There are two copies of @google\/adk: .+zod@3\.25\.0.node_modules.@google.adk \(2\.0\.0\), imported by agent\.mjs, and .+zod@4\.3\.0.node_modules.@google.adk \(2\.0\.0\), imported by .+tools.index\.mjs\. Install one/,
+  ],
+  [
     'an old ADK',
     {
       'agent.mjs': `import '@google/adk'\n`,
@@ -157,7 +193,10 @@ const REFUSED: readonly (readonly [
 ]
 
 test('[DV1252] an agent that cannot be loaded is one sentence and exit code 2', async () => {
-  for (const [name, files] of REFUSED) write(path.join(agents, name), files)
+  for (const [name, files] of REFUSED) {
+    write(path.join(agents, name), files)
+    linkAll(path.join(agents, name), LINKS[name])
+  }
   const { code, stdout, stderr } = await check(agents, [])
   const lines = stderr.trimEnd().split('\n')
   const byName = REFUSED.toSorted(([one], [other]) => (one < other ? -1 : 1))
