@@ -355,3 +355,11 @@ posixTest(
     await serve.exited
   },
 )
+
+test('[DV1326] serve that is refused says so in one line, and nothing of a start', async () => {
+  write('refused', { 'agent.mjs': agent(1), 'version.mjs': versionOf(1) })
+  const program = [process.execPath, CLI, 'serve']
+  const serve = new Command(path.join(project, 'refused'), ['--data', 'data'], program)
+  expect(await serve.exited).toBe(2)
+  expect(serve.output).toMatch(/^serve needs --auth <file>, .+; --origin <url>, .+\n$/)
+})

@@ -100,6 +100,9 @@ function run(args: string[], output: CommandOutput): Promise<number> {
     const database = values.data
       ? createDataFolder(values.data, { cwd })
       : (values.database ?? process.env['DATABASE_URL'])
+    // A server that is refused has not started.
+    const held: string[] = []
+    let log = (line: string): void => void held.push(line)
     const opened = await openAgents(modules, async () => ({
       ...(database && { store: await openDatabase(database) }),
       ...(auth && { authenticate: readAuthenticate(auth) }),
@@ -107,10 +110,12 @@ function run(args: string[], output: CommandOutput): Promise<number> {
       ...(values['trusted-proxies'] && { trustedProxies: readProxies(values['trusted-proxies']) }),
       liveModel: values['live-model'],
       disconnectGraceMs: 30_000,
-      log: (entryOfLog) => void output.print(JSON.stringify(entryOfLog)),
+      log: (entryOfLog) => log(JSON.stringify(entryOfLog)),
     }))
     const { bridge, settings } = opened
     checkProduction(settings)
+    log = (line) => void output.print(line)
+    for (const line of held) log(line)
     const { request, upgrade } = studio
       ? studio.createStudioListener(describePage(opened))
       : {
