@@ -163,7 +163,13 @@ export class ChatLocks {
     lock: Pick<ChatLock, 'token' | 'background' | 'reads'>,
   ): Promise<string | undefined> {
     const { worker, leaseMs } = this.#lease
-    if (!(await this.#store.lockChat(chat, { worker, leaseMs, ...lock }))) return undefined
+    try {
+      if (!(await this.#store.lockChat(chat, { worker, leaseMs, ...lock }))) return undefined
+    } catch (error) {
+      // LG29: it may be stored.
+      this.#unreleased.set(lock.token, chat)
+      throw error
+    }
     const key = toChatKey(chat)
     this.#held.set(key, { chat, token: lock.token })
     this.#lease.hold(key)

@@ -74,6 +74,8 @@ export class Ledger {
    * stored, if the call has ended.
    */
   readonly #running = new Map<string, ApprovalCommand | undefined>()
+  /** The attempts to store outcomes that could not be stored when their calls ended. */
+  readonly #finishing = new Map<string, Promise<Approval | Refusal>>()
   /** Whether other processes may wait for this worker to react to a decision. */
   #isAwaited = false
   #isCutOff = false
@@ -191,6 +193,7 @@ export class Ledger {
   ): Promise<DecidedCall | Refusal> {
     const { id } = approval
     const command = toCommand(decision)
+    await this.releaseClaim(id)
     // If another request of this process decides the approval now, one of the two is refused.
     const steps = this.#running.has(id)
       ? await this.#writer.stepAll(id, [command], approval)
@@ -234,6 +237,7 @@ export class Ledger {
    * does not run it if the claim is refused.
    */
   async claim(id: string, call: Call): Promise<Approval | Refusal> {
+    await this.releaseClaim(id)
     const claimed = await this.#claiming(id, call, (claim) => this.#writer.stepAll(id, [claim]))
     return isRefusal(claimed) ? claimed : claimed[0]
   }
@@ -262,6 +266,12 @@ export class Ledger {
       else this.#running.set(id, { type: 'lose', worker, isUnstarted: true })
       throw error
     }
+  }
+
+  /** LG1450: gives up a claim that may be stored although the store failed. The call can then be claimed again. */
+  async releaseClaim(id: string): Promise<void> {
+    const command = this.#running.get(id)
+    if (command?.type === 'lose' && command.isUnstarted) await this.#finishLater(id, command)
   }
 
   /** Keeps a call for this worker, so that the lease is renewed while it runs. */
@@ -459,12 +469,18 @@ export class Ledger {
     const recorded: Approval[] = []
     for (const [id, command] of this.#running) {
       if (!command) continue
-      // No other caller stores this outcome meanwhile.
-      this.#running.set(id, undefined)
-      const result = await this.#finish(id, command)
+      const result = await this.#finishLater(id, command)
       if (!isRefusal(result)) recorded.push(result)
     }
     return recorded
+  }
+
+  /** Stores the outcome of a call that could not be stored when the call ended. Callers at the same time share one attempt. */
+  #finishLater(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+    const finishing =
+      this.#finishing.get(id) ?? this.#finish(id, command).finally(() => this.#finishing.delete(id))
+    this.#finishing.set(id, finishing)
+    return finishing
   }
 
   /**

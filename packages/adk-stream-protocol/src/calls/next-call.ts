@@ -114,10 +114,8 @@ export type CallEffect =
   /** Store an approval request, then show it to the client. */
   | { readonly type: 'request'; readonly terms: ResolvedTerms }
   | { readonly type: 'show'; readonly approval: Approval }
-  /** Read the approval again: it may have changed while its events were ignored. */
+  /** Read the approval again, as soon as the store works: it may have changed while its events were ignored. */
   | { readonly type: 'read'; readonly approvalId: string }
-  /** Read the approval when the store works again. */
-  | { readonly type: 'read-later'; readonly approvalId: string }
   | { readonly type: 'claim'; readonly approvalId: string }
   /** Run the tool. `approval` is the claimed approval, if the call needed one. */
   | { readonly type: 'run'; readonly approval?: Approval }
@@ -211,7 +209,7 @@ function recover(state: CallState): Next {
 function waitForStore(state: CallState): Next {
   if (state.name !== 'asked' && (state.name !== 'approved' || state.output)) return recover(state)
   const { approvalId } = state
-  return [to(state, { name: 'asked', approvalId }), [{ type: 'read-later', approvalId }]]
+  return [to(state, { name: 'asked', approvalId }), [{ type: 'read', approvalId }]]
 }
 
 function receiveCheck(state: CallState, check: CallCheck, canWait: boolean): Next {

@@ -36,7 +36,7 @@ import {
   writeEventInside,
 } from './open-call.ts'
 import { resumeFollowUp, runOpenCall, settleFollowUp } from './run-open-call.ts'
-import { isStoreAway, repeatWhileAway, waitForStore } from './store-away.ts'
+import { repeatWhileAway } from './store-away.ts'
 
 /** The record of a call expires this much later than the call, because a run that is still there expires the call itself. */
 const POST_RUN_GRACE_MS = 2_000
@@ -69,13 +69,8 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
       return requestApproval(live, call, effect.terms)
     case 'show':
       return showRequest(live, call, effect.approval)
-    case 'read': {
-      const approval = await ledger.get(effect.approvalId)
-      if (approval) live.calls.apply(call, { type: 'approval-changed', approval })
-      return
-    }
-    case 'read-later':
-      return readLater(live, call, effect.approvalId)
+    case 'read':
+      return readApproval(live, call, effect.approvalId)
     case 'claim': {
       const approval = await ledger.get(effect.approvalId)
       if (approval) await cancelIfOutdated(ledger, approval, call.tool)
@@ -123,21 +118,15 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
   }
 }
 
-/** LV881: continues a call that has not started when the store works again. The model is told nothing meanwhile. */
-async function readLater(live: LiveSession, call: OpenCall, approvalId: string): Promise<void> {
+/** LV881: continues a call that waits as its approval says, when the store works. The model is told nothing meanwhile. */
+async function readApproval(live: LiveSession, call: OpenCall, approvalId: string): Promise<void> {
   const { ledger, calls } = live
-  for (let attempt = 0; calls.isOpen(call); attempt += 1) {
-    await waitForStore(attempt)
-    try {
-      // LG1450: gives up a claim that may be stored.
-      await ledger.recordFinished()
-      const approval = await ledger.get(approvalId)
-      if (approval) calls.apply(call, { type: 'approval-changed', approval })
-      return
-    } catch (error) {
-      if (!isStoreAway(error)) throw error
-    }
+  const read = async (): Promise<Approval | undefined> => {
+    await ledger.releaseClaim(approvalId)
+    return ledger.get(approvalId)
   }
+  const approval = await repeatWhileAway(read, () => calls.isOpen(call))
+  if (approval) calls.apply(call, { type: 'approval-changed', approval })
 }
 
 async function requestApproval(

@@ -333,7 +333,7 @@ const paths: readonly [what: string, events: CallEvent[], state: string, effects
     'a call that could not be claimed because the store is away still waits',
     [...asked, changed(approved), { type: 'store-failed' }],
     'asked',
-    [{ type: 'read-later', approvalId }],
+    [{ type: 'read', approvalId }],
   ],
   [
     'a call that runs while the store is away is settled as the ledger knows it',

@@ -229,7 +229,61 @@ test('[LV881] an approved call of a live session that cannot start because the s
   client.say('[[say And on.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('And on.')
   // The model was told nothing before the result.
-  expect(textOf((await pair.atTwo.messages())[1])).toBe('All settled.')
+  await expect.poll(async () => textOf((await pair.atTwo.messages())[1])).toBe('All settled.')
+})
+
+test.each(['stored', 'not stored'])(
+  '[LG1450][LV881] a call of a live session runs once, after a decision that was %s although the store failed',
+  async (how) => {
+    // No sweep helps.
+    const limits = { leaseMs: 60_000, sweepMs: 60_000 }
+    await using pair = await openPair({ ...LIVE, limits })
+    const [opened, { approvalId }] = await askHeld(pair)
+    await using client = opened
+    const replaceAll = pair.ofFirst.replaceAll.bind(pair.ofFirst)
+    pair.ofFirst.replaceAll = async (transitions) => {
+      pair.ofFirst.replaceAll = replaceAll
+      if (how === 'stored') await replaceAll(transitions)
+      throw new StoreError('unavailable', 'The database is not available.')
+    }
+    const decide = async () => (await pair.atOne.decide(approvalId, { approved: true })).status
+    const expected = how === 'stored' ? [503] : [503, 200]
+    const statuses: number[] = []
+    while (statuses.length < expected.length) statuses.push(await decide())
+    expect(statuses).toEqual(expected)
+    await client.untilDone()
+    expect(client.text).toBe('All settled.')
+    expect(pair.effects()).toHaveLength(1)
+  },
+)
+
+test('[LV881] a decision is not disturbed by an earlier read of the approval that fails', async () => {
+  await using pair = await openPair({ ...LIVE, limits: { leaseMs: 60_000, sweepMs: 60_000 } })
+  const [reading, fails] = [defer(), defer()]
+  const { ofFirst } = pair
+  const getWithTime = ofFirst.getWithTime?.bind(ofFirst)
+  if (!getWithTime) throw new Error('The store reads approvals with the time.')
+  ofFirst.getWithTime = async () => {
+    ofFirst.getWithTime = getWithTime
+    reading.resolve()
+    await fails.promise
+    throw new StoreError('unavailable', 'The database is not available.')
+  }
+  const [opened, { approvalId }] = await askHeld(pair)
+  await using client = opened
+  await reading.promise
+  const replaceAll = ofFirst.replaceAll.bind(ofFirst)
+  ofFirst.replaceAll = async (transitions) => {
+    fails.resolve()
+    // The failed read is noticed before the decision is stored.
+    await new Promise(setImmediate)
+    return replaceAll(transitions)
+  }
+  expect((await pair.atOne.decide(approvalId, { approved: true })).status).toBe(200)
+  await client.untilDone()
+  expect(client.text).toBe('All settled.')
+  expect(await typesOf(pair.atOne, approvalId)).toEqual(LIFE)
+  expect(pair.effects()).toHaveLength(1)
 })
 
 test('[LV100] a call whose live conversation has ended runs where it is decided', async () => {

@@ -1,9 +1,10 @@
 import Database from 'libsql'
-import { expect, test } from 'vitest'
-import type { Approval } from '../../src/approvals/approval.ts'
+import { describe, expect, test } from 'vitest'
+import { isRefusal, type Approval } from '../../src/approvals/approval.ts'
 import { Ledger, type LedgerOptions } from '../../src/approvals/ledger.ts'
 import { argsToRun } from '../../src/approvals/next-approval.ts'
 import { MemoryApprovalStore } from './support/memory-approval-store.ts'
+import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import {
   chat,
@@ -232,6 +233,55 @@ test.each(['stored', 'not stored'])(
   },
 )
 
+describe.each(['stored', 'not stored'])(
+  '[LG1450] after a claim that was %s although the store failed',
+  (how) => {
+    /** Returns a ledger with an approval whose decision was recorded, with its claim, by a store that then failed. */
+    async function openFailed() {
+      const { store, ledger } = openLedger()
+      taken(await ledger.request(requestOf()))
+      const replaceAll = store.replaceAll.bind(store)
+      store.replaceAll = async (transitions) => {
+        if (how === 'stored') await replaceAll(transitions)
+        throw new Error('the connection was lost')
+      }
+      const approval = await ledger.get('approval-1')
+      if (!approval) throw new Error('No approval.')
+      const decide = () => ledger.decideAndClaim(approval, yes, requestOf())
+      await expect(decide()).rejects.toThrow('the connection was lost')
+      store.replaceAll = replaceAll
+      return { store, ledger, decide }
+    }
+
+    test('[LG1450] the next decision claims the call, or is refused because the first one is recorded', async () => {
+      const { ledger, decide } = await openFailed()
+      const isStored = how === 'stored'
+      const expected = isStored
+        ? { refused: 'already-decided' }
+        : { claimed: { state: { name: 'executing' } } }
+      expect(await decide()).toMatchObject(expected)
+      if (isStored) taken(await ledger.claim('approval-1', requestOf()))
+      expect(taken(await ledger.succeed('approval-1', 1)).state.name).toBe('succeeded')
+    })
+
+    test('[LG1450] a claim waits until a sweep has given up the earlier one', async () => {
+      const { store, ledger, decide } = await openFailed()
+      const gate = defer()
+      const get = store.get.bind(store)
+      const replace = store.replace.bind(store)
+      store.get = async (id) => (await gate.promise, get(id))
+      store.replace = async (transition) => (await gate.promise, replace(transition))
+      const swept = ledger.recover()
+      const claimed = how === 'stored' ? ledger.claim('approval-1', requestOf()) : decide()
+      gate.resolve()
+      await swept
+      expect(isRefusal(await claimed)).toBe(false)
+      expect(taken(await ledger.succeed('approval-1', 1)).state.name).toBe('succeeded')
+      expect(ledger.busy).toBe(false)
+    })
+  },
+)
+
 test('[LG82] the next recovery settles a call that its worker abandoned', async () => {
   const { ledger } = openLedger()
   taken(await ledger.request(requestOf()))
@@ -428,6 +478,23 @@ test('[LG16] arguments that JSON cannot carry are rejected before anything is st
     invalid,
   )
   expect(await collect(ledger.audit())).toHaveLength(1)
+})
+
+test('[LG29] a lock that is stored although the store failed is released when the store works again', async () => {
+  const { store, ledger } = openLedger()
+  const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+  const lockChat = store.lockChat.bind(store)
+  store.lockChat = async (...given) => {
+    await lockChat(...given)
+    throw new Error('the connection was lost')
+  }
+  await expect(ledger.locks.lock(chat)).rejects.toThrow('the connection was lost')
+  store.lockChat = lockChat
+  // The worker is alive.
+  await ledger.heartbeat()
+  expect(await other.locks.lock(chat)).toBeUndefined()
+  await ledger.locks.releaseLeft()
+  expect(await other.locks.lock(chat)).toBeDefined()
 })
 
 test('[LG29] [AP16] a ledger locks chats as its worker, and cancels the calls of a deleted chat', async () => {
