@@ -16,6 +16,7 @@ import type { LiveHooks, LiveMark, LiveStatus } from '../gemini-live/message-rec
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
 import { defer } from '../shared/async.ts'
+import { SparseSet } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCalls } from './live-calls.ts'
 import type { LiveInput } from './live-input.ts'
@@ -50,7 +51,9 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
   readonly #ready = defer()
   #lostError: ProtocolError | undefined
   /** Messages that are being stored and are not sent to the model yet. */
-  #sending = 0
+  readonly #sending = new SparseSet<Promise<void>>()
+  /** Whether no further messages are accepted. */
+  #isLeaving = false
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveConversationOptions) {
@@ -90,9 +93,19 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
     return this.#state === 'open'
   }
 
-  /** Whether a call runs or the model replies. */
+  /** Whether a call runs, the model replies, or a message is being sent to it. */
   get isBusy(): boolean {
-    return this.isOpen && (this.calls?.isBusy === true || this.messages.isBusy)
+    return this.isOpen && (this.calls?.isBusy === true || this.messages.isBusy || this.isSending)
+  }
+
+  /** Whether a message is being stored and sent to the model. */
+  get isSending(): boolean {
+    return this.#sending.size > 0
+  }
+
+  /** Resolves when the model has the messages that are being stored now. Never rejects. */
+  async whenSent(): Promise<void> {
+    await Promise.all(this.#sending)
   }
 
   /** Whether the conversation knows all events of its chat. */
@@ -110,9 +123,12 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
     decide?: () => Promise<Approval | undefined>,
   ): Promise<Turn> {
     await this.#ready.promise
+    // LV1640: it would be stored without a reply.
+    if (this.#isLeaving) throw new ProtocolError('unavailable')
     this.messages.pauseOthers()
     const message = new LiveMessage(options)
-    this.#sending += 1
+    const sent = defer()
+    this.#sending.add(sent.promise)
     try {
       await this.#parts.session.append(toUserEvent(message, content))
       // The conversation may have ended meanwhile.
@@ -122,10 +138,11 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
       const decided = await decide?.()
       if (decided) return await this.#showDecision(message, decided)
       this.input.sendMessage(message, content)
+      return this.messages.open(message, { background: false })
     } finally {
-      this.#sending -= 1
+      this.#sending.delete(sent.promise)
+      sent.resolve()
     }
-    return this.messages.open(message, { background: false })
   }
 
   /** Streams the message after a reply that decided an approval. The agent continues in the message with the call. */
@@ -162,6 +179,7 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
 
   /** Ends the conversation. Requested approvals stay in the ledger; running calls have a moment to record their outcome. */
   async close(): Promise<void> {
+    await this.#stopSending()
     if (this.#state === 'open') {
       this.#state = 'closing'
       this.#parts.openCalls().close()
@@ -174,11 +192,18 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
 
   /** Ends the conversation, so that another process continues it. */
   async handOver(): Promise<LiveSnapshot> {
+    await this.#stopSending()
     const { calls, ...rest } = this.takeSnapshot()
     // A call that is being worked on ends here, and the others with it.
     const snapshot = { ...rest, calls: this.calls?.isWaiting === false ? [] : calls }
     await this.close()
     return snapshot
+  }
+
+  /** Accepts no further messages. Resolves when the model has those that are stored. */
+  #stopSending(): Promise<void> {
+    this.#isLeaving = true
+    return this.whenSent()
   }
 
   /** Ends the conversation here, because another process continues it. */
@@ -201,12 +226,7 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
 
   /** Whether the model has received everything that is stored, and everything that it has said is stored. */
   get #isAtRest(): boolean {
-    return (
-      this.#state === 'open' &&
-      !this.isBusy &&
-      this.#sending === 0 &&
-      !this.#parts.session.isWriting
-    )
+    return this.#state === 'open' && !this.isBusy && !this.#parts.session.isWriting
   }
 
   /** Returns the handle of an earlier session, if it covers everything that is stored. */

@@ -6,10 +6,12 @@ import { beginToSpeak } from '../live/support/voice.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { LIVE_LOCK } from '../../src/shared/chat-ref.ts'
+import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
+import { makeFolder } from './support/folder.ts'
 import { openPair, type Pair } from './support/pair.ts'
 import type { Person } from './support/person.ts'
 
@@ -284,6 +286,46 @@ test('[LV881] a decision is not disturbed by an earlier read of the approval tha
   expect(client.text).toBe('All settled.')
   expect(await typesOf(pair.atOne, approvalId)).toEqual(LIFE)
   expect(pair.effects()).toHaveLength(1)
+})
+
+test('[LV1640] a message that two servers receive at the same time gets one reply', async () => {
+  await using folder = await makeFolder()
+  const opened: Promise<Store>[] = []
+  const openStore = (): Promise<Store> => {
+    const store = openSqliteStore({ path: folder.database })
+    opened.push(store)
+    return store
+  }
+  await using pair = await openPair({ ...LIVE, openStore })
+  const { sessions, signals } = (await opened[1]) ?? {}
+  if (!sessions || !signals) throw new Error('The first server has signals.')
+  await using one = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  await using two = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  one.say('[[say Hello.]]', 'r1')
+  expect(await whole(one, 'r1')).toBe('Hello.')
+  const [storing, asked] = [defer(), defer()]
+  const append = sessions.appendEvent.bind(sessions)
+  sessions.appendEvent = async (request) => {
+    sessions.appendEvent = append
+    storing.resolve()
+    await asked.promise
+    return append(request)
+  }
+  const take = signals.take.bind(signals)
+  signals.take = async (worker) => {
+    const taken = await take(worker)
+    // The first server is asked for the session while it stores the message.
+    if (taken.some(({ kind }) => kind === 'release-live')) setImmediate(() => asked.resolve())
+    return taken
+  }
+  const message = { id: 'm-2', role: 'user', parts: [{ type: 'text', text: '[[say Once.]]' }] }
+  const frame = { type: 'send', requestId: 'r2', id: 'chat-1', trigger: 'submit-message' }
+  one.send({ ...frame, messages: [message] })
+  await storing.promise
+  two.send({ ...frame, messages: [message] })
+  expect([await whole(one, 'r2'), await whole(two, 'r2')]).toEqual(['Once.', 'Once.'])
+  const texts = async () => (await pair.atTwo.messages()).map(textOf)
+  await expect.poll(texts).toEqual(['[[say Hello.]]', 'Hello.', '[[say Once.]]', 'Once.'])
 })
 
 test('[LV100] a call whose live conversation has ended runs where it is decided', async () => {

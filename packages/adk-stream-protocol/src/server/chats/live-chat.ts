@@ -233,6 +233,11 @@ export class LiveChat {
     }
     if (need === 'watch' && !this.watchers.isEmpty) return 'in-use'
     if (need === 'watch' && this.#run.isBusy) return 'busy'
+    if (this.#run.isSending) {
+      // LV1640: the other process may have received the same message. It asks again if not.
+      await this.#run.whenSent()
+      return 'in-use'
+    }
     await this.handOver()
     this.speakers.moved()
     this.watchers.onStatus('moved')

@@ -79,8 +79,9 @@ export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): Li
   const end: LiveLeases['end'] = async (chat) => {
     const { store } = await backend.get()
     if ((await findOther(chat)) === undefined) return store.liveSessions?.drop(chat)
-    const lease = await take(chat, 'input')
-    if (typeof lease !== 'string') await lease.release()
+    let lease = await take(chat, 'input')
+    while (typeof lease === 'string') lease = await take(chat, 'input')
+    await lease.release()
   }
   return { findOther, take, end }
 }

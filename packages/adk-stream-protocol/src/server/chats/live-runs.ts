@@ -76,12 +76,19 @@ export class LiveRuns {
     return this.find(chat)?.calls?.has(toolCallId) === true
   }
 
-  /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
-  async open(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation> {
+  /**
+   * Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. Returns
+   * undefined if it is no longer needed.
+   */
+  async open(
+    chat: ChatRef,
+    prepare?: () => Promise<void>,
+    isNeeded?: () => Promise<boolean>,
+  ): Promise<LiveConversation | undefined> {
     for (;;) {
       const run = await this.#findOrAdd(chat).open({ need: 'input', prepare })
-      // The session may have been requested for a client that only listens.
-      if (run) return run
+      // The session may have been requested for a client that only listens, or its process sends another message.
+      if (run || (isNeeded && !(await isNeeded()))) return run
     }
   }
 

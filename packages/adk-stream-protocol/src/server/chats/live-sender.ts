@@ -143,10 +143,14 @@ async function sendMessage(
     repeated = await findRepeated()
     if (repeated === undefined && removed === undefined && !decision) await cancelPending()
   }
-  const run = await runs.open(chat, prepare)
+  const isNew = async (): Promise<boolean> => {
+    repeated = await findRepeated()
+    return repeated === undefined
+  }
+  const run = await runs.open(chat, prepare, isNew)
   // The session was open, or another request has opened it.
-  if (!isPrepared) await prepare()
-  if (repeated !== undefined) return readRepeated(parts, chat, repeated)
+  if (run && !isPrepared) await prepare()
+  if (!run || repeated !== undefined) return readRepeated(parts, chat, repeated ?? '')
   await decision?.check(principal, chat, { openApprovals })
   const decide = async (): Promise<Approval | undefined> => {
     const decided = await decision?.decide(principal, chat, { isInReach, openApprovals })
