@@ -395,6 +395,8 @@ function createResume({ backend, runs, decidedTurns, owners, onError }: ResumePa
       else if (!(await owners.leave(approval)))
         await decidedTurns.resumeAfterDecision(approval, isNew)
     } catch (error) {
+      // AP825: a sweep tries again if the store has failed.
+      decidedTurns.noteFailure(approval, error)
       onError(error)
     }
   }

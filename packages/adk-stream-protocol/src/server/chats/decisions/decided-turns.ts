@@ -111,6 +111,7 @@ export class DecidedTurns {
     const turn = await turnService.resume(chat, messageId, responses)
     onRecovered(approval, turn)
     await turn.settled
+    this.#noteStoreFailure(approval, turn)
     return true
   }
 
@@ -140,14 +141,17 @@ export class DecidedTurns {
     if (this.#storeFailures.size === 0) return []
     const { ledger } = await this.#parts.backend.get()
     const found: Approval[] = []
+    const taken: string[] = []
     for (const [key, { chat, toolCallId }] of this.#storeFailures) {
       const approval = await ledger.findByCall(chat, toolCallId)
       // The outcome of a call that has ended may not be stored yet.
       if (approval?.state.name === 'executing') continue
       if (approval && except.includes(approval.id)) continue
-      this.#storeFailures.delete(key)
+      taken.push(key)
       if (approval && isDecided(approval)) found.push(approval)
     }
+    // Not before: the store may fail again.
+    for (const key of taken) this.#storeFailures.delete(key)
     return found
   }
 
@@ -155,10 +159,10 @@ export class DecidedTurns {
     turn
       .then((opened) => opened.settled.then(() => this.#noteStoreFailure(approval, opened)))
       // The client receives this error.
-      .catch(() => undefined)
+      .catch((error: unknown) => void this.noteFailure(approval, error))
   }
 
-  /** LV881: lets a sweep continue a call of a live session, if the error that ended the work on it is one of the store. Returns whether it is. */
+  /** Lets a sweep continue a call, if the error that ended the work on it is one of the store. Returns whether it is. */
   noteFailure(call: DecidedCallRef, error: unknown): boolean {
     const isOfStore = isStoreFailure(readError(error).code)
     if (isOfStore) this.#addStoreFailure(call)
@@ -182,6 +186,7 @@ export class DecidedTurns {
     turn
       .then((opened) => this.#checkOutcome(approval, opened))
       .catch((error: unknown) => {
+        this.noteFailure(approval, error)
         if (!isNothingNew(error)) this.#parts.onError(error)
       })
   }

@@ -183,6 +183,14 @@ export class RunEndings {
     }
   }
 
+  /** Repairs the session after an earlier run of a message, before the message continues under the lock of its chat. */
+  async settleBefore(messageId: string): Promise<void> {
+    const run = this.#unsettled.get(messageId)
+    if (!run) return
+    await this.#settleLate(run)
+    this.#unsettled.delete(messageId)
+  }
+
   async #settle(run: EndedRun): Promise<void> {
     const { chat, outcome } = run
     if (outcome.end !== 'completed') return this.#repair(run)

@@ -69,8 +69,9 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
     // The servers of another application report its approvals.
     const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
     const except = queue.deferredIds()
-    const failed = await options.takeStoreFailures(except)
     const unreported = await ledger.unreported({ except })
+    // Last, because they are taken once.
+    const failed = await options.takeStoreFailures(except)
     for (const approval of [...own, ...failed, ...unreported]) queue.take(approval)
     await recoverTurns()
   }

@@ -135,7 +135,12 @@ export async function* runResponses(
     // EV1: report a turn only if it has work to do.
     if (isFirst) options.onTurn({ ...chat, messageId, turn })
     for (const id of ids) sent.add(id)
-    const run = await prepareRun(backend, messageId, { ...given, content, ids })
+    const run = await prepareRun(backend, messageId, { ...given, content, ids }).catch(
+      (error: unknown) => {
+        // AP825: a failure of the store is not one of the agent, after which the call would end without a reply.
+        throw readError(error)
+      },
+    )
     yield* host.resume(chat, messageId, { ...run.resumed, signal })
     await run.onEnded?.(signal).catch(options.onError)
   }

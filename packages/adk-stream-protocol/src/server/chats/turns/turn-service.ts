@@ -182,6 +182,8 @@ export class TurnService {
         try {
           if (decision) await this.#recordDecision(backend, turn, decision)
           else if (approval) await this.#startCall(backend, turn, approval)
+          // What it has streamed would be stored after the rest of the message.
+          await backend.host.endings.settleBefore(messageId)
           const { continueAfter } = responses
           if (continueAfter && (await findContinuing(backend, continueAfter)))
             await backend.sessions.endLostCalls(key)
