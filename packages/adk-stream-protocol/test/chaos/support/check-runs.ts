@@ -5,7 +5,21 @@ import { type ChaosHistory, isBrowserKind, type RecordedRun, type RecordedTurn }
 /** The whole text of a reply. If the script of the turn has none, the emulated model reports each result that it receives. */
 export function expectedText(turn: RecordedTurn, reply: ChatMessage | undefined): string {
   if (turn.kind === 'ask') return expectedReport(QUESTION, reply)
-  return isBrowserKind(turn.kind) ? expectedReport(turn.kind, reply) : turn.expected
+  if (isBrowserKind(turn.kind)) return expectedReport(turn.kind, reply)
+  return reply && isParkedReport(reply) ? textOf(reply) : turn.expected
+}
+
+/**
+ * Whether a reply is about the outcome of its own call, which the live model received as a text (LV602): the call was parked, because the
+ * person had sent the next message. The emulated model does not continue its script then.
+ */
+function isParkedReport(reply: ChatMessage): boolean {
+  const text = textOf(reply)
+  return reply.parts.some(
+    ({ toolCallId }) =>
+      toolCallId !== undefined &&
+      text.startsWith(`The emulator received: [Result of the call ${toolCallId}, `),
+  )
 }
 
 function expectedReport(kind: string, reply: ChatMessage | undefined): string {
