@@ -95,7 +95,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'notices',
-    own: ['modules/notify/', ...ofTables('notices')],
+    own: ['modules/notify/', 'protocol/notices.ts', ...ofTables('notices')],
     identifiers:
       /Notify(?:Bridge)?Options|openNotify|[nN]otices(?![a-z])|NOTICE_|NoticeStore|modules\/notify/,
   },

@@ -12,11 +12,11 @@ const LIMITS = [
   ['{ sseTransport }', 'client/index.ts', 30, 12],
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
   ['{ useAdkChat }', 'react/index.ts', 51, 18],
-  ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 62, 23],
-  ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 74, 27],
-  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 147, 52],
+  ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 63, 24],
+  ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 75, 28],
+  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 150, 53],
   ['*', 'client/index.ts', 90, 30],
-  ['*', 'react/index.ts', 203, 71],
+  ['*', 'react/index.ts', 206, 72],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 

@@ -78,6 +78,11 @@ export type AuditEvent =
       /** The principal of the browser that opened it, if it had credentials. */
       readonly browser?: string
     }
+  /** The grants that an approved plan gave, one for each different call of it. */
+  | {
+      readonly type: 'grants-given'
+      readonly grants: readonly (GivenGrant & Pick<Grant, 'toolName'>)[]
+    }
   /** A grant that was given with this approval covers no further call: somebody revoked it, or text from outside entered a conversation. */
   | { readonly type: 'grant-revoked'; readonly grantId: string; readonly by: string }
   | { readonly type: 'grant-suspended'; readonly grantId: string; readonly chatId: string }
@@ -135,6 +140,7 @@ export type AuditEvent =
 const ASIDE = [
   'link-created',
   'link-opened',
+  'grants-given',
   'grant-revoked',
   'grant-suspended',
   'decision-refused',

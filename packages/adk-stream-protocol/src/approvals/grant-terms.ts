@@ -33,6 +33,12 @@ export interface GrantPolicy {
    * the chat can choose one, if the owner decides alone, and not because of a role. Default: none.
    */
   readonly grants?: readonly PolicyGrant[] | undefined
+  /**
+   * Whether such calls can be part of a plan (`planTool`): a person approves several calls together, and each runs once, with exactly the
+   * values of the plan. The same calls are left out as from `grants`. `expiresMs`: how long a plan is valid, at most 8 hours, by default 30
+   * minutes. Default false.
+   */
+  readonly plans?: boolean | { readonly expiresMs: number } | undefined
 }
 
 const Max = z.union([z.number(), z.string()]).refine((max) => {
@@ -40,16 +46,17 @@ const Max = z.union([z.number(), z.string()]).refine((max) => {
   return unit !== undefined && toExactAmount(max, unit) !== undefined
 }, 'Expected a positive integer, or a decimal string such as "100.00"')
 
+const ExpiresMs = z
+  .number()
+  .positive()
+  .max(8 * HOUR_MS)
+
 const Approving = z.strictObject({
   effect: z.literal('approve').optional(),
   free: z.array(z.string().min(1)).readonly().optional(),
   budget: z.strictObject({ argument: z.string().min(1), max: Max }).optional(),
   maxUses: z.int().min(1).max(100).optional(),
-  expiresMs: z
-    .number()
-    .positive()
-    .max(8 * HOUR_MS)
-    .optional(),
+  expiresMs: ExpiresMs.optional(),
   scope: z.enum(['chat', 'person']).optional(),
 })
 
@@ -61,13 +68,16 @@ export const GrantPolicySchema = {
     .max(5)
     .readonly()
     .optional(),
+  plans: z.union([z.boolean(), z.strictObject({ expiresMs: ExpiresMs })]).optional(),
 }
 
 /** What the ledger stores about grants. */
 export interface GrantTerms {
   /** The grants that whoever decides can choose. */
   readonly offers?: readonly GrantOffer[]
-  /** The digest of the declaration of the tool. A grant covers only calls with the same one. Absent without offers. */
+  /** Set if the call can be part of a plan. */
+  readonly plans?: { readonly expiresMs: number }
+  /** The digest of the declaration of the tool. A grant covers only calls with the same one. Absent if no grant can cover the call. */
   readonly declaration?: string
 }
 
@@ -82,19 +92,22 @@ export function toGrantTerms(
   needs: GrantNeeds & { readonly owner: string },
   payload: unknown,
 ): GrantTerms {
-  const { grants = [], severity, requirePreview, chain, owner } = needs
+  const { grants = [], plans, severity, requirePreview, chain, owner } = needs
   const [step] = chain
-  if (grants.length === 0 || chain.length !== 1 || step?.count !== 1) return {}
+  if (chain.length !== 1 || step?.count !== 1 || !step.principals.includes(owner)) return {}
   const mayApprove = severity !== 'high' && !requirePreview && payload === undefined
   const offers = grants.map(toOffer).filter(({ effect }) => effect === 'deny' || mayApprove)
-  return step.principals.includes(owner) && offers.length > 0 ? { offers } : {}
+  return {
+    ...(offers.length > 0 && { offers }),
+    ...(plans && mayApprove && { plans: plans === true ? { expiresMs: HOUR_MS / 2 } : plans }),
+  }
 }
 
 /** Returns the terms of a call that no grant can cover. */
 export function withoutOffers<Terms extends GrantTerms>(
   terms: Terms,
 ): Omit<Terms, keyof GrantTerms> {
-  const { offers: _offers, declaration: _declaration, ...rest } = terms
+  const { offers: _offers, plans: _plans, declaration: _declaration, ...rest } = terms
   return rest
 }
 
@@ -116,21 +129,20 @@ function toOffer(grant: PolicyGrant): GrantOffer {
 /** Returns why a grant to approve can never apply. */
 export function findGrantFault({
   grants = [],
+  plans = false,
   severity,
   requirePreview,
   chain,
-}: GrantNeeds): { readonly field: 'grants'; readonly fault: string } | undefined {
+}: GrantNeeds): { readonly field: 'grants' | 'plans'; readonly fault: string } | undefined {
   const [step] = chain
-  if (grants.length === 0) return undefined
+  const refuse = (why: string) =>
+    ({ field: grants.length > 0 ? 'grants' : 'plans', fault: `${why}. Remove it.` }) as const
+  if (grants.length === 0 && !plans) return undefined
   if (chain.length !== 1 || step?.count !== 1)
     return refuse('is not possible if several people decide')
   if (step.principals.length === 0)
     return refuse('needs `principals`, because a person may lose a role')
-  if (grants.every(({ effect }) => effect === 'deny')) return undefined
+  if (!plans && grants.every(({ effect }) => effect === 'deny')) return undefined
   if (severity === 'high') return refuse('cannot approve with severity `high`')
   return requirePreview ? refuse('cannot approve with `requirePreview`') : undefined
-}
-
-function refuse(why: string) {
-  return { field: 'grants', fault: `${why}. Remove it.` } as const
 }

@@ -11,6 +11,8 @@ export interface Grant {
   readonly toolCallId: string
   readonly toolName: string
   readonly title?: string
+  /** Whether it is a part of an approved plan: the policy must let the call be part of plans, instead of offering the grant. */
+  readonly plan?: true
   /** The principal who gave it. */
   readonly by: string
   readonly offer: GrantOffer
@@ -36,6 +38,8 @@ export interface StoredGrant extends Grant {
 export type GrantWrite =
   /** Adds a grant, and replaces the open one of the same tool and scope. `max`: the exact largest sum, if there is a budget. */
   | { readonly type: 'open'; readonly grant: Grant; readonly max?: number }
+  /** Adds the grants of a plan, and replaces the open ones of earlier plans in the chat. */
+  | { readonly type: 'open-plan'; readonly chat: AppChatRef; readonly grants: readonly Grant[] }
   /** Uses a grant. The transaction stores nothing if the grant is not open, has ended, or would exceed its limits. */
   | {
       readonly type: 'use'

@@ -34,8 +34,8 @@ export interface CallKind {
    * the tool is that of the approved call.
    */
   readonly followUp?: { readonly answered: Readonly<Record<string, unknown>> }
-  /** Checks a call, if it is of this kind. Returns undefined for any other call. */
-  check?(call: ToolCall, options: TermsOptions): Promise<CallCheck> | undefined
+  /** Checks a call, if it is of this kind. Returns undefined for any other call, and for one that is an approval like any other. */
+  check?(call: ToolCall, options: TermsOptions): Promise<CallCheck | undefined> | undefined
   /** Called before a tool runs. May replace the run of the tool, or what the tool calls. */
   prepare?(call: ToolCall, place: CallPlace): void
   /** Returns the terms of a question that a tool has asked, if the question is of this kind. `terms` are those of an approval. */
@@ -128,9 +128,9 @@ export class CallKinds {
   }
 
   /** Returns the verdict on a call of a kind of its own. Returns undefined for a call that may need an approval. */
-  check(call: ToolCall, options: TermsOptions): Promise<CallCheck> | undefined {
+  async check(call: ToolCall, options: TermsOptions): Promise<CallCheck | undefined> {
     for (const kind of this.#all) {
-      const check = kind.check?.(call, options)
+      const check = await kind.check?.(call, options)
       if (check) return check
     }
     return undefined

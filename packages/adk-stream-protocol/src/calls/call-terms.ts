@@ -36,7 +36,7 @@ export async function checkCall(
   session: Session = call.toolContext.invocationContext.session,
 ): Promise<CallCheck> {
   const { tool, toolArgs, toolContext } = call
-  const own = options.kinds.check(call, options)
+  const own = await options.kinds.check(call, options)
   if (own) return own
   let failure: unknown
   const required = async (): Promise<boolean> => {
@@ -111,7 +111,7 @@ async function resolve(
       ...(payload !== undefined && { payload }),
     },
   )
-  const terms = resolved?.offers ? toGrantable(tool, resolved, claims) : resolved
+  const terms = resolved?.offers || resolved?.plans ? toGrantable(tool, resolved, claims) : resolved
   // The terms stay: other ones would let fewer people approve than the policy wants.
   if (terms && !isAnsweredByOne && !isCompletable(terms.chain))
     defaults.onError(new NeverApprovedError(tool.name))

@@ -36,8 +36,8 @@ export async function decideUnasked(
   options: TermsOptions & { readonly ledger: Ledger },
 ): Promise<UnaskedApproval | undefined> {
   const { ledger, prior, onError } = options
-  // Only calls with offers can have been decided before.
-  if (!prior || !resolved.offers) return undefined
+  // Only calls that grants can cover have it.
+  if (!prior || resolved.declaration === undefined) return undefined
   const terms = withUserText(resolved, session.events, messageId)
   const claim = toClaim(call)
   const decision = await prior

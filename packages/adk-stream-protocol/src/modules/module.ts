@@ -1,5 +1,6 @@
 import type { BaseArtifactService } from '@google/adk'
 
+import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { CallKind } from '../calls/call-kind.ts'
 import type { PriorDecisions } from '../calls/prior-decisions.ts'
 import type { RootAgent } from '../server/chats/chat-agents.ts'
@@ -27,6 +28,8 @@ export interface CoreSettings {
 export interface Module {
   /** Opens its part of the store, and returns its kinds of calls. Called before the first request, and again if the store failed. */
   readonly openKinds?: (store: Store) => readonly CallKind[] | Promise<readonly CallKind[]>
+  /** Returns a policy that also judges the calls of tools that the feature provides. */
+  readonly extendPolicy?: (policy: ApprovalPolicy) => ApprovalPolicy
   /** Opens its part of the store, and returns the decisions of people for calls that follow. Called when `openKinds` is. */
   readonly openPrior?: (store: Store) => PriorDecisions | undefined
   /** Returns a function that finds decisions in the words of people. */

@@ -23,6 +23,7 @@ import type { SignInBridgeOptions } from '../modules/sign-in/sign-in-options.ts'
 import { SignInBridgeOptionsSchema } from '../modules/sign-in/sign-in-options.ts'
 import type { NotifyBridgeOptions } from '../modules/notify/notify-module.ts'
 import { NotifyBridgeOptionsSchema, openNotify } from '../modules/notify/notify-module.ts'
+import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { CallKind } from '../calls/call-kind.ts'
 import type { PriorDecisions } from '../calls/prior-decisions.ts'
 import type { Store } from '../store/store.ts'
@@ -67,11 +68,13 @@ const MODULES = [
 ] as const
 
 export { browserTool } from '../modules/browser/browser-tool.ts'
+export { planTool } from '../modules/grants/plan-tool.ts'
 
 /** What the modules of a bridge add to it. */
 export interface BridgeModules {
   readonly start: (backend: Backend) => void
   readonly openKinds: (store: Store) => Promise<CallKind[]>
+  readonly extendPolicy: (policy: ApprovalPolicy) => ApprovalPolicy
   readonly openPrior: (store: Store) => PriorDecisions | undefined
   readonly readDecisions: (core: DecisionCore) => ReadDecision
   readonly waitingCalls: WaitingCalls
@@ -90,6 +93,8 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
       for (const { openKinds } of modules) kinds.push(...((await openKinds?.(store)) ?? []))
       return kinds
     },
+    extendPolicy: (policy) =>
+      modules.reduce((known, { extendPolicy }) => extendPolicy?.(known) ?? known, policy),
     openPrior: (store) => modules.find(({ openPrior }) => openPrior)?.openPrior?.(store),
     readDecisions: (core) => {
       const all = modules.flatMap(({ readDecisions }) => readDecisions?.(core) ?? [])

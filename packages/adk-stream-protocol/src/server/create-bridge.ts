@@ -44,11 +44,12 @@ import { closeOnSignals } from './close-on-signals.ts'
 /** Connects an ADK agent, or several, to AI SDK clients. Throws a `TypeError` if an option is invalid. */
 export function createBridge(options: AnyBridgeOptions): Bridge {
   checkOptions(options)
-  const { settings, operations } = resolveOptions(options)
-  const { limits, onError } = settings
-  const checkToolsets = checkAgents(settings)
+  const { settings: given, operations } = resolveOptions(options)
+  const { limits, onError } = given
+  const checkToolsets = checkAgents(given)
   hideSpanContent()
-  const modules = openModules(settings)
+  const modules = openModules(given)
+  const settings = { ...given, approvals: modules.extendPolicy(given.approvals) }
   const store = new Lazy(async () => settings.store ?? openSqliteStore({ path: ':memory:' }))
   // The first request reports the error.
   if (settings.store instanceof Promise) settings.store.catch(() => undefined)

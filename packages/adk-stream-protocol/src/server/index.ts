@@ -1,6 +1,6 @@
 export type { AuditRecord } from '../approvals/audit-entry.ts'
 export type { ApprovalPolicy, PolicyCall, PolicyVerdict } from '../approvals/policy.ts'
-export { browserTool } from './bridge-modules.ts'
+export { browserTool, planTool } from './bridge-modules.ts'
 export { callAddress, idempotencyKey } from '../agent/tool-call.ts'
 export { ProtocolError } from '../protocol/errors.ts'
 export type { Preview } from '../protocol/preview.ts'

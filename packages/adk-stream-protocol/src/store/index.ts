@@ -1,3 +1,3 @@
-export { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts'
+export { openSqliteStore } from './sqlite/sqlite-store.ts'
 export type { Store } from './store.ts'
 export { StoreError } from './store-error.ts'

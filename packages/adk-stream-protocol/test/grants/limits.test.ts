@@ -9,6 +9,7 @@ import { DATABASES, type StoreDatabase } from '../support/store-databases.ts'
 import {
   callTool,
   giveGrant,
+  givePlan,
   openServer,
   revokeAll,
   termsOf,
@@ -218,3 +219,21 @@ test('[GR1625] in no interleaving of calls, new grants and revocations do the ca
   )
   expect(starts).toBeGreaterThan(times(25, 500))
 })
+
+test.each(DATABASES)(
+  '[GR1625] [GR1650] of 50 calls at once on three servers that a plan has 7 times, exactly 7 run, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    const servers = await openServers(database)
+    const [first] = servers
+    const terms = await givePlan(first, await termsOf({ plans: true }), 7)
+    const made = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        callTool(servers[index % 3] ?? first, { id: `call-${index}`, amount: 10, terms }),
+      ),
+    )
+    expect(made.filter((approval) => approval?.state.name === 'executing')).toHaveLength(7)
+    expect(startedBy(await readAudit(first))).toHaveLength(7)
+    expect(await first.store.approvals.verifyAudit?.()).not.toHaveProperty('fault')
+  },
+)

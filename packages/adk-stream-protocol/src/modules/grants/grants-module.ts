@@ -8,6 +8,7 @@ import type { GrantStore } from '../../store/tables/grants.ts'
 import type { CoreSettings, OpenModule } from '../module.ts'
 import { grantRoutes } from './grant-routes.ts'
 import { byGiving, decideByGrant, endGrant } from './next-grant.ts'
+import { judgePlans, listPlanTools, PlanCalls } from './plans.ts'
 import { hasUntrustedText } from './untrusted-text.ts'
 
 /** The option of `createBridge` for grants. */
@@ -34,11 +35,18 @@ export const GrantsBridgeOptionsSchema = {
 }
 
 /** Decisions of people for calls that follow. */
-export const openGrants: OpenModule<GrantsBridgeOptions> = (settings) => ({
-  openPrior: ({ grants }) => grants && createPriorDecisions(grants, settings),
-  waitingCalls: { onChatDeleted: async ({ store }, chat) => store.grants?.dropChat(chat) },
-  createRoutes: grantRoutes,
-})
+export const openGrants: OpenModule<GrantsBridgeOptions> = (settings) => {
+  const planTools = listPlanTools(settings)
+  return {
+    ...(planTools.size > 0 && {
+      openKinds: () => [new PlanCalls()],
+      extendPolicy: (policy) => judgePlans(planTools, policy, settings.onError),
+    }),
+    openPrior: ({ grants }) => grants && createPriorDecisions(grants, settings),
+    waitingCalls: { onChatDeleted: async ({ store }, chat) => store.grants?.dropChat(chat) },
+    createRoutes: grantRoutes,
+  }
+}
 
 function createPriorDecisions(
   store: GrantStore,

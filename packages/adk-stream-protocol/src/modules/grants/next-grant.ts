@@ -69,7 +69,9 @@ export function decideByGrant(
   const isPlace = offer.scope === 'person' || chat.chatId === call.chat.chatId
   const isSameTool = grant.toolName === call.toolName
   // The policy judges every call: it must still offer the same, to the owner alone.
-  const isOffered = call.terms.offers?.some((each) => each.id === offer.id) === true
+  const isOffered = grant.plan
+    ? call.terms.plans !== undefined
+    : call.terms.offers?.some((each) => each.id === offer.id) === true
   if (state !== 'open' || !isPlace || !isSameTool || !isOffered || !isDecidedByOwner(call))
     return undefined
   const amount = offer.effect === 'deny' ? 0 : coverCall(grant, call, policyVersion)

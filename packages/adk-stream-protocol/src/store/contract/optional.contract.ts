@@ -433,6 +433,22 @@ function testGrants(test: ContractTest, open: Open): void {
     const suspended = { next: noted, entry: { ...entry, event: note }, writes }
     expect(await one.approvals.replace(suspended)).toBe(true)
     expect((await one.grants.list(owner)).map(({ state }) => state)).toEqual(['suspended'])
+    // Those of a plan replace those of earlier plans in the chat, and no others.
+    const planned = (id: string, from = chat): Grant => ({ ...grant, id, plan: true, chat: from })
+    const plan = { type: 'open-plan', chat, grants: [planned('a'), planned('b')] } as const
+    expect(await decide('plan', plan)).toBe('inserted')
+    expect(await decide('given beside', { type: 'open', grant: { ...grant, id: 'c' } })).toBe(
+      'inserted',
+    )
+    const elsewhere = { ...chat, chatId: 'chat-2' }
+    const far = { type: 'open-plan', chat: elsewhere, grants: [planned('d', elsewhere)] } as const
+    expect(await decide('plan elsewhere', far)).toBe('inserted')
+    const third = { type: 'open-plan', chat, grants: [planned('e')] } as const
+    expect(await decide('next plan', third)).toBe('inserted')
+    const found = (await one.grants.list(owner)).flatMap(({ id, state }) =>
+      state === 'open' ? id : [],
+    )
+    expect(found).toEqual(['e', 'd', 'c'])
     await database.setClocks(NOON + 60_000)
     expect(await one.grants.list(owner)).toEqual([])
     await one.grants.remove(owner, 'grant-2')

@@ -12,8 +12,12 @@ import { sqliteRetention } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 import { sqliteChats, sqliteSecrets } from './sqlite-table-stores.ts'
 
-/** Options of {@link openSqliteStore}. */
-export interface SqliteStoreOptions {
+/**
+ * Options of {@link openSqliteStore}.
+ *
+ * @inline
+ */
+interface SqliteStoreOptions {
   /** The database file, or `:memory:` for a store within this process. A missing file is created, with its folder. */
   readonly path: string
   /** How much parsed history to keep in memory. */

@@ -66,17 +66,20 @@ function readState(state: string): StoredGrant['state'] {
 
 type GrantValue = string | number | null
 
+/** The scope in the rows of the grants of plans, which other grants do not replace. */
+export const PLAN_SCOPE = 'plan'
+
 /** Returns the values of a new grant: owner, chat, id, tool, scope, limits, end, and the rest as JSON. */
 export function toGrantRow({
   grant,
   max,
-}: Extract<GrantWrite, { readonly type: 'open' }>): GrantValue[] {
-  const { chat, id, toolName, offer, expiresAt } = grant
+}: Omit<Extract<GrantWrite, { readonly type: 'open' }>, 'type'>): GrantValue[] {
+  const { chat, id, toolName, offer, expiresAt, plan } = grant
   return [
     ...chatColumns(chat),
     checkName('id', id),
     checkName('toolName', toolName),
-    offer.scope,
+    plan ? PLAN_SCOPE : offer.scope,
     offer.maxUses ?? null,
     max ?? null,
     expiresAt ?? null,

@@ -6,6 +6,10 @@ import { openGrants } from '../../../src/modules/grants/grants-module.ts'
 import { endGrant } from '../../../src/modules/grants/next-grant.ts'
 import { chat, hanako, requestOf, taken } from '../../../src/store/contract/fixtures.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { digestDeclaration } from '../../../src/calls/arguments-schema.ts'
+import { PlanTool } from '../../../src/modules/grants/plan-tool.ts'
+import { giveGrants } from '../../../src/modules/grants/plans.ts'
+import { tool } from '../../support/agents.ts'
 import type { PolicyTerms } from '../../../src/approvals/policy.ts'
 
 /** The part of a server that gives and uses grants. */
@@ -49,6 +53,26 @@ export async function giveGrant(
   taken(await ledger.request(requestOf({ id, toolCallId: id, args, terms })))
   const means = prior.choose(terms.offers?.[0]?.id ?? '', ledger)
   taken(await ledger.decide(id, { by: hanako, approved: true, means }))
+}
+
+/** Approves a plan that has the same call several times. Returns the terms of this call. */
+export async function givePlan(
+  { ledger }: GrantServer,
+  offered: ApprovalTerms,
+  count: number,
+): Promise<ApprovalTerms> {
+  const [toolName, args] = ['process_payment', { amount: 10, ...RECIPIENT }]
+  const payment = tool(toolName, () => ({}))
+  const terms = { ...offered, declaration: digestDeclaration(payment, undefined) }
+  const plan = { chat, toolCallId: 'plan', toolName: 'propose_plan', args: {} }
+  taken(await ledger.request(requestOf({ id: 'plan', ...plan, terms })))
+  taken(await ledger.decide('plan', { by: hanako, approved: true }))
+  const step = { call: { chat, toolName, args }, terms, functions: {}, expiresMs: 60_000 }
+  const steps = Array.from({ length: count }, () => step)
+  const declared = new PlanTool({ tools: [payment] })
+  const giver = { by: hanako.id, policyVersion: 'v1' }
+  taken(await ledger.note('plan', giveGrants(steps, declared, giver)))
+  return terms
 }
 
 /** Makes a call. Returns its approval if a grant covers it, and the call has started. */

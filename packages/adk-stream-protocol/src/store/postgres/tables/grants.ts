@@ -1,8 +1,8 @@
 import type { GrantWrite } from '../../../approvals/grant.ts'
-import { ownerColumns } from '../../keys.ts'
+import { chatColumns, ownerColumns } from '../../keys.ts'
 import type { FeatureTables } from '../../tables/feature-tables.ts'
 import type { GrantStore } from '../../tables/grants.ts'
-import { grantStore, toGrantRow } from '../../tables/grants.ts'
+import { grantStore, PLAN_SCOPE, toGrantRow } from '../../tables/grants.ts'
 import type { Clocks, Database, RunStatement } from '../database.ts'
 import { IN_CHAT, queryOf } from './queries.ts'
 
@@ -57,6 +57,8 @@ export function postgresGrantWrites(
   const replace = `
     UPDATE ${grants} SET state = 'replaced'
     WHERE ${OF_OWNER} AND tool_name = $4 AND scope = $5 AND (scope = 'person' OR chat_id = $3) AND state = 'open'`
+  const replacePlan = `
+    UPDATE ${grants} SET state = 'replaced' WHERE ${IN_CHAT} AND scope = '${PLAN_SCOPE}' AND state = 'open'`
   const add = `
     INSERT INTO ${grants} (app_name, principal_id, chat_id, grant_id, tool_name, scope, max_uses, max_spent, expires_at,
       body, state, uses, spent)
@@ -78,6 +80,10 @@ export function postgresGrantWrites(
         await run(add, row)
         return true
       }
+      case 'open-plan':
+        await run(replacePlan, chatColumns(write.chat))
+        for (const grant of write.grants) await run(add, toGrantRow({ grant }))
+        return true
       case 'use': {
         const values = [...ownerColumns(write.owner), write.id, write.amount]
         return (await run(use, values)).length > 0

@@ -1,8 +1,8 @@
 import type { GrantWrite } from '../../../approvals/grant.ts'
-import { ownerColumns } from '../../keys.ts'
+import { chatColumns, ownerColumns } from '../../keys.ts'
 import type { FeatureTables } from '../../tables/feature-tables.ts'
 import type { GrantStore } from '../../tables/grants.ts'
-import { grantStore, toGrantRow } from '../../tables/grants.ts'
+import { grantStore, PLAN_SCOPE, toGrantRow } from '../../tables/grants.ts'
 import type { Connection } from '../connection.ts'
 import { IN_CHAT, queriesOf } from './queries.ts'
 
@@ -55,6 +55,8 @@ export function sqliteGrantWrites(
   const replace = connection.prepare(`
     UPDATE grants SET state = 'replaced'
     WHERE ${OF_OWNER} AND tool_name = ?4 AND scope = ?5 AND (scope = 'person' OR chat_id = ?3) AND state = 'open'`)
+  const replacePlan = connection.prepare(`
+    UPDATE grants SET state = 'replaced' WHERE ${IN_CHAT} AND scope = '${PLAN_SCOPE}' AND state = 'open'`)
   const add = connection.prepare(`
     INSERT INTO grants (app_name, principal_id, chat_id, grant_id, tool_name, scope, max_uses, max_spent, expires_at, body,
       state, uses, spent)
@@ -74,6 +76,10 @@ export function sqliteGrantWrites(
         add.run(...row)
         return true
       }
+      case 'open-plan':
+        replacePlan.run(...chatColumns(write.chat))
+        for (const grant of write.grants) add.run(...toGrantRow({ grant }))
+        return true
       case 'use':
         return use.run(...ownerColumns(write.owner), write.id, write.amount) > 0
       case 'end':

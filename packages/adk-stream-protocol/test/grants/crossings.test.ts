@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest'
+
+import { adkApi } from '../../src/client/index.ts'
+import type { Page } from '../approvals/support/page.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { planTool } from '../../src/server/index.ts'
+import { BUDGET, listGrants, offersOf } from './support/grants.ts'
+
+const AMOUNTS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+interface Waiting {
+  readonly page: Page
+  readonly ids: readonly string[]
+  /** Decides one of the calls, with or without the grant that it offers. */
+  readonly decide: (id: string, withGrant: boolean) => Promise<number>
+  readonly api: ReturnType<typeof adkApi>
+}
+
+interface Crossing {
+  readonly act: (waiting: Waiting) => Promise<unknown>
+  readonly paid: number
+  readonly left: number
+  readonly grants: number
+}
+
+/** What people do about ten calls that wait in a chat, and each offer the same grant. */
+const CROSSINGS: Readonly<Record<string, Crossing>> = {
+  'one is granted: the others still wait': {
+    act: ({ ids: [first = ''], decide }) => decide(first, true),
+    paid: 1,
+    left: 9,
+    grants: 1,
+  },
+  'two tabs grant the same call at once': {
+    act: ({ ids: [first = ''], decide }) => Promise.all([decide(first, true), decide(first, true)]),
+    paid: 1,
+    left: 9,
+    grants: 1,
+  },
+  'two tabs grant two calls at once: one grant replaces the other': {
+    act: ({ ids: [first = '', second = ''], decide }) =>
+      Promise.all([decide(first, true), decide(second, true)]),
+    paid: 2,
+    left: 8,
+    grants: 1,
+  },
+  'all are granted at once': {
+    act: ({ ids, decide }) => Promise.all(ids.map((id) => decide(id, true))),
+    paid: 10,
+    left: 0,
+    grants: 1,
+  },
+  'all are approved together, without a grant': {
+    act: ({ ids, api }) =>
+      api.decideTogether(ids.map((approvalId) => ({ approvalId, approved: true }))),
+    paid: 10,
+    left: 0,
+    grants: 0,
+  },
+  'one is granted, while all are approved together': {
+    act: ({ ids, api, decide }) =>
+      Promise.all([
+        decide(ids[0] ?? '', true),
+        api.decideTogether(ids.slice(1).map((approvalId) => ({ approvalId, approved: true }))),
+      ]),
+    paid: 10,
+    left: 0,
+    grants: 1,
+  },
+}
+
+test.each(Object.entries(CROSSINGS))(
+  '[GR1620] [GR1625] [AP1700] of ten calls that wait, %s',
+  async (_what, { act, paid, left, grants }) => {
+    await using testBridge = await TestBridge.open({
+      approvals: { process_payment: { grants: [BUDGET], plans: true } },
+      tools: (wallet) => {
+        const payment = paymentTool(wallet)
+        return [payment, planTool({ tools: [payment] })]
+      },
+    })
+    const page = testBridge.page()
+    const text = `${AMOUNTS.map((amount) => callPayment(amount)).join('')}[[then]][[say Done.]]`
+    const parts = [{ type: 'text', text }]
+    await page.post({ id: 'chat-1', messages: [{ id: 'u1', role: 'user', parts }] })
+    const waiting = await page.inbox()
+    const [offer] = offersOf(waiting[0])
+    const ids = waiting.map(({ id }) => id)
+    const decide = async (id: string, withGrant: boolean): Promise<number> =>
+      (await page.decide(id, { approved: true, ...(withGrant && { offer: offer?.id }) })).status
+    const api = adkApi({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
+    await act({ page, ids, decide, api })
+    await expect.poll(() => testBridge.wallet.payments).toHaveLength(paid)
+    expect(await page.inbox()).toHaveLength(left)
+    const open = (await listGrants(page)).filter(({ state }) => state === 'open')
+    expect(open.map(({ uses }) => uses)).toEqual(Array.from({ length: grants }, () => 0))
+    expect(testBridge.errors).toEqual([])
+  },
+)
