@@ -70,7 +70,7 @@ export interface AdkProviderProps extends AdkRenderers {
 }
 
 /** The part of `AdkApi` that the cards use. */
-type CardApi = Pick<AdkApi, 'signIn'> & Partial<Pick<AdkApi, 'previewEdit'>>
+type CardApi = Pick<AdkApi, 'signIn'> & Partial<Pick<AdkApi, 'previewEdit' | 'listNotices'>>
 
 interface AdkSettings
   extends AdkRenderers, Pick<AdkProviderProps, 'api' | 'time' | 'shareApproval'> {

@@ -3,7 +3,7 @@ import { userEvent } from '@testing-library/user-event'
 import { afterEach, expect, test, vi } from 'vitest'
 
 import { times } from '../../../../test/support/long-run.ts'
-import type { AttachedChat } from '../../src/client/index.ts'
+import type { AdkApi, AttachedChat } from '../../src/client/index.ts'
 import { AdkProvider, ApprovalInbox, type Inbox, useInbox } from '../../src/react/index.ts'
 import { en } from '../../src/react/labels/en.ts'
 import { ja } from '../../src/react/labels/ja.ts'
@@ -591,6 +591,57 @@ test.each([
         ],
       ],
     ])
+    view.unmount()
+  },
+)
+
+test.each([
+  [
+    'en',
+    en,
+    ['ops (hanako) · Request · sent', 'ops · Reminder · due', 'mail · Request · did not arrive'],
+  ],
+  [
+    'ja',
+    ja,
+    [
+      'ops (hanako) · 承認の依頼 · 送信済み',
+      'ops · リマインダー · 送信予定',
+      'mail · 承認の依頼 · 未達',
+    ],
+  ],
+] as const)(
+  '[RE1710] an approval shows who was told, when the person asks for it (%s)',
+  async (_language, labels, lines) => {
+    const notice = { channel: 'ops', type: 'approval.requested', at: 0, attempts: 1 } as const
+    const listNotices = vi
+      .fn<AdkApi['listNotices']>()
+      .mockRejectedValueOnce(new Error('Not now.'))
+      .mockResolvedValue([
+        { ...notice, to: 'hanako', state: 'sent' },
+        { ...notice, type: 'approval.reminder', state: 'waiting', attempts: 0 },
+        { ...notice, channel: 'mail', state: 'failed', attempts: 10 },
+      ])
+    const view = render(
+      <AdkProvider labels={labels} api={{ signIn: () => Promise.resolve(undefined), listNotices }}>
+        <ApprovalInbox approvals={[pending('one', 1)]} />
+      </AdkProvider>,
+    )
+    const summary = screen.getByText(labels.notices.title)
+    expect(listNotices).not.toHaveBeenCalled()
+    await user.click(summary)
+    await screen.findByText(labels.notices.failed)
+    await user.click(summary)
+    await user.click(summary)
+    await waitFor(() => expect(listNotices.mock.calls).toEqual([['one'], ['one']]))
+    const items = await waitFor(() => {
+      const found = [...(summary.parentElement?.querySelectorAll('li') ?? [])]
+      expect(found).toHaveLength(3)
+      return found.map(({ textContent }) => textContent)
+    })
+    for (const [index, line] of lines.entries()) expect(items[index]).toContain(line)
+    expect(items[2]).toContain(labels.notices.attempts(10))
+    expect(screen.queryByText(labels.notices.failed)).toBeNull()
     view.unmount()
   },
 )

@@ -28,6 +28,7 @@ import {
 } from '../../protocol/sign-in-terms.ts'
 import { type ModelCall, type Timeline, isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { ShownGrant } from '../../protocol/grants.ts'
+import { isNoticeList, type ShownNotice } from '../../protocol/notices.ts'
 import { isGrantList, isRevokedGrant } from '../../protocol/grants.ts'
 import type { AdkError } from '../adk-error.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
@@ -328,6 +329,11 @@ export class AdkApi implements Identified {
     const path = approvalPath(approvalId, 'vote')
     const { approval } = await this.#http.read(path, isApprovalNow, { method: 'DELETE' })
     return approval.state
+  }
+
+  /** Lists who was told of an approval, by which channel, when, and whether it arrived. Empty if the server tells nobody. */
+  async listNotices(approvalId: string): Promise<readonly ShownNotice[]> {
+    return (await this.#http.read(approvalPath(approvalId, 'notices'), isNoticeList)).notices
   }
 
   /** Lists the grants in this user's chats that can still cover a call, or are suspended. */

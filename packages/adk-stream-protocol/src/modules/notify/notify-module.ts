@@ -42,7 +42,7 @@ export const NotifyBridgeOptionsSchema = { notify: Notify.optional() }
 
 /** Notices about approvals. */
 export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError }) => {
-  if (!notify) return {}
+  if (!notify) return { createRoutes: noticeRoutes }
   let notifier: Notifier | undefined
   let core: Core | undefined
   let stopListening: (() => Promise<void>) | undefined
@@ -93,7 +93,8 @@ function noticeRoutes({ backend }: Core): Route[] {
         const { ledger, store, appName } = await backend.get()
         if (!(await ledger.get(id, toDecider(principal))))
           throw new ProtocolError('unknown-approval')
-        return reply(200, { notices: (await noticesOf(store).list(appName, id)).map(view) })
+        const notices = (await store.notices?.list(appName, id)) ?? []
+        return reply(200, { notices: notices.map(view) })
       },
     },
   ]

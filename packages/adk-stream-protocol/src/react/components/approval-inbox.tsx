@@ -13,6 +13,7 @@ import { readAskingTool, toQuestionTitle, toCallTitle } from '../reading/questio
 import { raiseShownSeverity } from '../reading/risk.ts'
 import { type Edit, showEdit, useEdit } from '../hooks/use-edit.ts'
 import { quoteValues } from '../reading/quoted-values.ts'
+import { ApprovalNotices } from './approval-notices.tsx'
 import { ApprovalForm, type Draft, EMPTY_DRAFT, useRefusalOfDraft } from './approval-form.tsx'
 import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
 import {
@@ -303,6 +304,7 @@ function InboxItem(props: InboxItemProps) {
       <CancelDecision {...props} isWaiting={waiting?.mayHaveArrived === false} />
       {isOverdue && <p className="adk-status">{labels.approval.deadlinePassed}</p>}
       <RefusalNote refusal={refusal} />
+      <ApprovalNotices approvalId={approval.id} />
       {link}
     </>
   )

@@ -132,6 +132,16 @@ export interface AdkLabels {
     /** Before the time at which an approval expires. */
     readonly due: string
   }
+  /** Who was told of an approval. */
+  readonly notices: {
+    readonly title: string
+    readonly none: string
+    readonly failed: string
+    /** What a notice said, by its type. */
+    readonly types: Readonly<Record<string, string>>
+    readonly states: Readonly<Record<'waiting' | 'sent' | 'failed' | 'ended', string>>
+    readonly attempts: (count: number) => string
+  }
   /** Approvals with what became of them. */
   readonly history: {
     readonly title: string
