@@ -5,4 +5,5 @@ export const ApproverInfo = z.object({ is: z.boolean(), address: z.string().opti
 export type ApproverInfo = z.infer<typeof ApproverInfo>
 
 /** The languages of the demo. */
-export type Language = 'en' | 'ja'
+export const LANGUAGES = ['en', 'ja'] as const
+export type Language = (typeof LANGUAGES)[number]

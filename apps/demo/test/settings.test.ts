@@ -19,6 +19,7 @@ test('[DM10] an empty environment gives the defaults', () => {
     weatherKey: undefined,
     apiKey: undefined,
     approvalDeadlineMs: 600_000,
+    reminderMs: 60_000,
   })
 })
 

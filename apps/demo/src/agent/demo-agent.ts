@@ -1,5 +1,7 @@
 import { type BaseLlm, LlmAgent, requestInputTool, AgentTool } from '@google/adk'
 
+import { planTool } from 'adk-stream-protocol/server'
+
 import { createChangeBgm, createGetLocation } from './tools/browser-tools.ts'
 import { createGetCalendar } from './tools/get-calendar.ts'
 import { createGetWeather } from './tools/get-weather.ts'
@@ -27,6 +29,7 @@ export interface DemoAgentOptions {
  */
 export function createDemoAgent(options: DemoAgentOptions): LlmAgent {
   const { model, wallets, weather, notesFile, eventsUrl, languageOf } = options
+  const payment = createProcessPayment(wallets)
   return new LlmAgent({
     name: 'assistant',
     description: 'Tells the weather, sends money, finds the user and changes the music.',
@@ -34,7 +37,8 @@ export function createDemoAgent(options: DemoAgentOptions): LlmAgent {
     instruction: INSTRUCTION,
     tools: [
       createGetWeather(weather),
-      createProcessPayment(wallets),
+      payment,
+      planTool({ tools: [payment] }),
       createGetLocation(),
       createChangeBgm(),
       requestInputTool,
@@ -73,6 +77,7 @@ export const INSTRUCTION = `You are a friendly assistant with tools. Answer in t
 
 - get_weather(location): the current weather of a city. Name the city in English.
 - process_payment(amount, recipient, currency, description): sends money from the user's wallet.
+- propose_plan(steps): proposes several payments, which the user approves together. Use it when the user asks for a plan.
 - get_location(): where the user is.
 - change_bgm(track): changes the background music to track 1 or 2.
 - adk_request_input(message, response_schema): asks the user with a form. Use it when you need several details.
@@ -92,5 +97,6 @@ Examples
 - "Send 30 dollars to Alice" -> process_payment(amount=30, recipient="Alice", currency="USD")
 - "花子さんに50ドル送金してください" -> process_payment(amount=50, recipient="花子", currency="USD")
 - "Aliceに30ドル、Bobに40ドル送金してください" -> process_payment twice, once for Alice and once for Bob
+- "Make a plan: send 20 dollars to Alice, 30 to Bob and 40 to Carol" -> propose_plan with three steps, and then the three payments
 - "現在地を教えて" -> get_location()
 - "トラック2に変更して" -> change_bgm(track=2)`

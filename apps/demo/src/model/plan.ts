@@ -48,16 +48,34 @@ export function planRequest(request: string, context: PlanContext): Plan | undef
   if (planned.flat().length === 0) return undefined
   const question = planned.flat().find((item) => item.kind === 'ask')
   if (question !== undefined) return question
+  const calls = planned.map((step) =>
+    step.flatMap((item) => (item.kind === 'planned-call' ? [item.call] : [])),
+  )
   return {
     kind: 'call',
     remarks: [
       ...new Set(planned.flat().flatMap((item) => (item.kind === 'remark' ? [item.remark] : []))),
     ],
-    steps: planned
-      .map((step) => step.flatMap((item) => (item.kind === 'planned-call' ? [item.call] : [])))
-      .filter((step) => step.length > 0),
+    steps: [...proposalOf(request, calls.flat(), context), ...calls].filter(
+      (step) => step.length > 0,
+    ),
   }
 }
+
+/** Returns the call that proposes several payments first, if the user asks for a plan. A spoken conversation asks for each. */
+function proposalOf(
+  request: string,
+  calls: readonly PlannedCall[],
+  context: PlanContext,
+): PlannedCall[][] {
+  const isPlan = calls.length > 1 && calls.every(({ name }) => name === 'process_payment')
+  if (!isPlan || !WANTS_PLAN.test(request) || context.spoken || !offers(context, 'propose_plan'))
+    return []
+  const steps = calls.map(({ name: tool, args }) => ({ tool, args }))
+  return [[{ name: 'propose_plan', args: { steps } }]]
+}
+
+const WANTS_PLAN = /\b(?:make|propose) (?:me )?a plan\b|計画を(?:立て|作っ)/i
 
 /** Plans a request that needs an answer in a form or a sign-in, or that another agent carries out. */
 function planQuestion(request: string, context: PlanContext): Plan | undefined {

@@ -29,6 +29,10 @@ export function describeCall({
     if (phase === 'succeeded') return descriptions.tripBooked(place, nights, price)
     return descriptions.trip(place, nights, price)
   }
+  if (toolName === 'propose_plan') {
+    const count = Plan.safeParse(input).data?.steps.length
+    return count === undefined ? undefined : descriptions.plan(count)
+  }
   const payment = Payment.safeParse(input)
   if (toolName !== 'process_payment' || !payment.success) return undefined
   const { amount, currency, recipient } = payment.data
@@ -44,6 +48,7 @@ function isNotDone(phase: string): boolean {
 }
 
 const Notes = z.object({ titles: z.array(z.unknown()) })
+const Plan = z.object({ steps: z.array(z.unknown()) })
 const Trip = z.object({ place: z.string(), nights: z.number(), price: z.number() })
 const Payment = z.object({
   amount: z.number(),

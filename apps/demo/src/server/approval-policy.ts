@@ -16,6 +16,9 @@ export interface ApprovalPolicyOptions {
 /** Above this amount, a payment has high severity, and a second person must approve. */
 export const ONE_PERSON_UP_TO = 500
 
+/** The largest sum of payments that a person can grant at once. */
+const GRANT_UP_TO = 200
+
 /** The role of the second approver of large payments. */
 export const APPROVER_ROLE = 'approver'
 
@@ -44,6 +47,14 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
         showUserText: true,
         deadlineMs,
         chain: amount > ONE_PERSON_UP_TO ? [owner, { roles: [APPROVER_ROLE] }] : [owner],
+        // Small payments can be granted: up to 200 dollars in all to the same person, or all of a plan.
+        ...(amount <= ONE_PERSON_UP_TO && {
+          grants: [
+            { free: ['description'], budget: { argument: 'amount', max: GRANT_UP_TO }, maxUses: 5 },
+            { effect: 'deny' as const },
+          ],
+          plans: true,
+        }),
         // The wallet pays once per call, however often the tool runs.
         idempotent: true,
       }
@@ -53,6 +64,10 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
       const { location: title, locationHint: hint } = labels
       // "Yes" in the chat is enough: the browser asks as well.
       return { title, hint, severity: 'low', icon: 'location', acceptReplies: true, deadlineMs }
+    },
+    propose_plan: ({ chat: { principalId } }) => {
+      const { plan: title, planHint: hint } = LABELS[languages.of(principalId)]
+      return { title, hint, icon: 'payment', deadlineMs }
     },
     // Requests its confirmation itself.
     book_trip: false,
@@ -72,6 +87,8 @@ const LABELS = {
   en: {
     payment: 'Payment',
     paymentHint: 'Payments cannot be undone.',
+    plan: 'Plan',
+    planHint: 'Each of these calls then runs once, without asking again.',
     location: 'Location',
     locationHint: 'Your browser may also ask. Your coordinates are sent to the model.',
     destructive: 'Notebook',
@@ -80,6 +97,8 @@ const LABELS = {
   ja: {
     payment: '送金',
     paymentHint: '送金は取り消せません。',
+    plan: '計画',
+    planHint: 'それぞれの操作が、確認なしで1回だけ実行されます。',
     location: '現在地',
     locationHint:
       'ブラウザーからも確認を求められることがあります。位置情報はモデルに送信されます。',

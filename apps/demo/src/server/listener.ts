@@ -15,6 +15,7 @@ import type { DirectRoute } from './direct-route.ts'
 import { PAGE_DIR } from './page-dir.ts'
 import { APPROVER_ADDRESS, mayChooseRoles } from './roles.ts'
 import type { Settings } from './settings.ts'
+import type { SlackService } from './slack/slack-service.ts'
 
 export interface ListenerOptions {
   readonly settings: Settings
@@ -23,13 +24,15 @@ export interface ListenerOptions {
   readonly direct: DirectRoute
   /** The calendar that people can sign in to, if there is one. */
   readonly calendar: CalendarService | undefined
+  /** The workspace in which people decide, if there is one. */
+  readonly slack: SlackService | undefined
   /** The address of the server in its network, if it can be reached there. */
   readonly networkUrl: string | undefined
 }
 
-/** Serves the studio with the demo's page, `/direct` and `/calendar`. */
+/** Serves the studio with the demo's page, `/direct`, `/calendar` and `/slack`. */
 export function createListener(options: ListenerOptions): StudioListeners {
-  const { settings, bridge, authenticate, direct, calendar, networkUrl } = options
+  const { settings, bridge, authenticate, direct, calendar, slack, networkUrl } = options
   return createStudioListener({
     bridge,
     authenticate,
@@ -42,7 +45,7 @@ export function createListener(options: ListenerOptions): StudioListeners {
       networkUrl,
     }),
     respond: (request, response) => {
-      if (calendar?.respond(request, response)) return true
+      if (calendar?.respond(request, response) || slack?.respond(request, response)) return true
       const path = `${request.method} ${request.url?.split('?', 1)[0]}`
       if (path === 'POST /direct') void direct(request, response)
       else if (path === 'GET /' && hasCode(request))

@@ -37,6 +37,8 @@ export interface Settings {
   readonly apiKey: string | undefined
   /** The time to decide an approval, in ms. */
   readonly approvalDeadlineMs: number
+  /** After how long a person is reminded of an approval, in ms. */
+  readonly reminderMs: number
   /** How long after the last sign of life of an instance another one takes over its work, in ms. Default: the bridge's. */
   readonly leaseMs: number | undefined
   /** The code that makes a browser the second approver. Default: a new one at each start. */
@@ -74,6 +76,7 @@ export function readSettings(env: Environment): Settings {
     weatherKey: variables.OPENWEATHER_API_KEY,
     apiKey: variables.API_KEY,
     approvalDeadlineMs: Number(variables.DEMO_APPROVAL_DEADLINE_MS),
+    reminderMs: Number(variables.DEMO_REMINDER_MS),
     leaseMs: variables.DEMO_LEASE_MS,
     approverCode: variables.DEMO_APPROVER_CODE,
   }
@@ -151,6 +154,13 @@ const Variables = z.object({
       'is not a time in milliseconds. Set it to a whole number like 600000, or leave it out.',
     )
     .default('600000'),
+  DEMO_REMINDER_MS: z
+    .string()
+    .regex(
+      /^[1-9]\d{0,9}$/,
+      'is not a time in milliseconds. Set it to a whole number like 60000, or leave it out.',
+    )
+    .default('60000'),
   DEMO_LEASE_MS: z
     .string()
     .regex(

@@ -40,6 +40,7 @@ import {
   mayInspectModel,
   nameBrowser,
 } from './roles.ts'
+import { createSlackService, type SlackService } from './slack/slack-service.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
 /** A running demo. `close` waits for running replies and calls; disposing it stops them. */
@@ -70,12 +71,12 @@ export async function startDemo(env: Environment, options: DemoOptions = {}): Pr
     const code = mayChooseRoles(settings)
       ? (settings.approverCode ?? createApproverCode())
       : undefined
-    const { url, urls, model, bridge } = await open({ settings, options, lifetime, code })
+    const { url, urls, model, bridge, slackUrl } = await open({ settings, options, lifetime, code })
     const approverUrl = code && `${url}${APPROVER_ADDRESS}&code=${code}`
     return {
       url,
       approverUrl,
-      summary: summarise(settings, { urls, model, approverUrl }),
+      summary: summarise(settings, { urls, model, approverUrl, slackUrl }),
       closeOnSignals: () => bridge.closeOnSignals(lifetime),
       close: () => lifetime.close(),
       [Symbol.asyncDispose]: async () => {
@@ -102,7 +103,8 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
   const model = lifetime.use(await openModel(settings, () => languages.latest()))
   const data = lifetime.use(await openData(settings))
   const { store, wallets } = data
-  const authenticate = languages.recording(createAuthenticate(settings, data, code))
+  const identify = createAuthenticate(settings, data, code)
+  const authenticate = languages.recording(identify)
   const weather = settings.weatherKey
     ? createOpenWeather({ apiKey: settings.weatherKey })
     : sampleWeather
@@ -125,6 +127,12 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     baseUrl === undefined
       ? undefined
       : createCalendarService({ baseUrl, authenticate, languages, onError })
+  const { reminderMs } = settings
+  // The forms of the workspace are not in the language that was chosen in the page.
+  const slack =
+    baseUrl === undefined
+      ? undefined
+      : createSlackService({ baseUrl, authenticate: identify, languages, reminderMs, onError })
   const bridge = createDemoBridge({
     settings,
     options,
@@ -132,6 +140,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     data,
     weather,
     calendar,
+    slack,
     authenticate,
     languages,
   })
@@ -145,9 +154,18 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     secret: () => store.secret('direct-approvals'),
     onError,
   })
-  listeners = createListener({ settings, bridge, authenticate, direct, calendar, networkUrl })
+  listeners = createListener({
+    settings,
+    bridge,
+    authenticate,
+    direct,
+    calendar,
+    slack,
+    networkUrl,
+  })
   const urls = [baseUrl ?? server.url, networkUrl].filter((url) => url !== undefined)
-  return { url: server.url, urls, model: model.label, bridge }
+  const slackUrl = baseUrl === undefined ? undefined : `${baseUrl}/slack`
+  return { url: server.url, urls, model: model.label, bridge, slackUrl }
 }
 
 interface BridgeParts extends Pick<OpenOptions, 'settings' | 'options'> {
@@ -155,6 +173,7 @@ interface BridgeParts extends Pick<OpenOptions, 'settings' | 'options'> {
   readonly data: DemoData
   readonly weather: Weather
   readonly calendar: CalendarService | undefined
+  readonly slack: SlackService | undefined
   readonly authenticate: Authenticate
   readonly languages: Languages
 }
@@ -166,6 +185,7 @@ function createDemoBridge({
   data: { store, wallets },
   weather,
   calendar,
+  slack,
   authenticate,
   languages,
 }: BridgeParts): Bridge {
@@ -198,6 +218,7 @@ function createDemoBridge({
     ...(settings.leaseMs !== undefined && { limits: { leaseMs: settings.leaseMs } }),
     live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
     ...(calendar && { signIn: calendar.signIn }),
+    ...(slack && { notify: slack.notify }),
     ...(options.onError && { onError: options.onError }),
   })
 }
@@ -222,7 +243,13 @@ function summarise(
     urls,
     model,
     approverUrl,
-  }: { urls: readonly string[]; model: string; approverUrl: string | undefined },
+    slackUrl,
+  }: {
+    urls: readonly string[]
+    model: string
+    approverUrl: string | undefined
+    slackUrl: string | undefined
+  },
 ): readonly string[] {
   const weather = settings.weatherKey ? 'OpenWeatherMap' : 'sample data'
   return [
@@ -233,6 +260,7 @@ function summarise(
     ...(approverUrl === undefined
       ? []
       : [`Approver ${approverUrl} makes another browser the second approver of large payments`]),
+    ...(slackUrl === undefined ? [] : [`Slack    ${slackUrl} shows what waits for you as cards`]),
     ...(settings.apiKey === undefined ? [] : ['Clients  may also sign in with X-API-Key']),
   ]
 }

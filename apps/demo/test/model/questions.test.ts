@@ -25,6 +25,31 @@ test.each([
   expect(respond(contents, { functions }).text).toBe('I sent $20.00 to Alice.')
 })
 
+const PLAN = declare('propose_plan', { steps: { type: 'ARRAY', items: { type: 'OBJECT' } } }, [
+  'steps',
+])
+
+test.each([
+  ['Make a plan: send $20 to Alice and $30 to Bob', 'The plan is approved.'],
+  ['計画を立てて、Aliceさんに20ドル、Bobさんに30ドル送金してください', '計画が承認されました。'],
+])(
+  '[ED1650] for %j, the model proposes the payments, and makes them when they are approved',
+  (request, approved) => {
+    const offered = { functions: [...functions, PLAN] }
+    const payments = [pay(20, 'Alice'), pay(30, 'Bob')]
+    const { calls } = respond(request, offered)
+    const steps = payments.map(({ name: tool, args }) => ({ tool, args }))
+    expect(calls).toMatchObject([{ name: 'propose_plan', args: { steps } }])
+    const made = respond(afterCalls(request, calls, [{ status: 'approved', steps: 2 }]), offered)
+    expect(made).toMatchObject({ text: approved, calls: payments })
+    const denied = respond(afterCalls(request, calls, [{ status: 'denied' }]), offered)
+    expect(denied.calls).toEqual([])
+    // Without the tool, and in a conversation, the model makes the payments directly.
+    expect(respond(request, { functions }).calls).toMatchObject(payments)
+    expect(respond(request, { ...offered, mode: 'live' }).calls).toMatchObject(payments)
+  },
+)
+
 test.each([
   ['Reserve a table for two', 2],
   ['レストランの席を4名で予約して', 4],

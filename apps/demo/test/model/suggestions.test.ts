@@ -11,6 +11,7 @@ const functions = [
   declare('accountant', { request: { type: 'STRING' } }, ['request']),
   declare('get_calendar', {}, []),
   declare('transfer_to_agent', { agentName: { type: 'STRING' } }, ['agentName']),
+  declare('propose_plan', { steps: { type: 'ARRAY', items: { type: 'OBJECT' } } }, ['steps']),
   declare('notebook', { request: { type: 'STRING' } }, ['request']),
 ]
 
@@ -21,6 +22,7 @@ const PNG =
 /** The first actions of the model after each suggestion, in order: its calls, or the types of its actions. */
 const toOutcomes = (one: string, other: string) => [
   [pay(30, one), pay(40, other)],
+  [{ name: 'propose_plan' }],
   [{ name: 'accountant' }],
   [{ name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } }],
   [{ name: 'notebook' }],

@@ -33,6 +33,8 @@ export const english: Phrases = {
   locating: 'the location request',
   asking: 'my question',
   delegation: 'the request to the accountant',
+  plan: 'the plan',
+  planApproved: 'The plan is approved.',
   notebook: 'the request to the notebook',
   readingCalendar: 'the look at your calendar',
   trackChange: (track) => `the change to track ${track}`,

@@ -37,6 +37,8 @@ export const japanese: Phrases = {
   locating: '現在地の取得',
   asking: '質問',
   delegation: '経理への依頼',
+  plan: '計画',
+  planApproved: '計画が承認されました。',
   notebook: 'メモ帳への依頼',
   readingCalendar: 'カレンダーの確認',
   trackChange: (track) => `トラック${track}への変更`,

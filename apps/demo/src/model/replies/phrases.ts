@@ -52,6 +52,8 @@ export interface Phrases {
   readonly locating: string
   readonly asking: string
   readonly delegation: string
+  readonly plan: string
+  readonly planApproved: string
   readonly readingCalendar: string
   readonly notebook: string
   readonly trackChange: (track: string) => string

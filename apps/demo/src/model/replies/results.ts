@@ -61,6 +61,7 @@ const KNOWN_TOOLS = new Set([
   'get_location',
   'change_bgm',
   'adk_request_input',
+  'propose_plan',
   'accountant',
   'get_calendar',
   'notebook',
@@ -179,6 +180,7 @@ const KNOWN_ANSWERS: ReadonlyMap<string, (answer: KnownAnswer) => string | undef
   ['change_bgm', trackAnswer],
   ['process_payment', unconfirmedPayment],
   ['adk_request_input', tableAnswer],
+  ['propose_plan', planAnswer],
   ['accountant', reportedAnswer],
   ['get_calendar', calendarAnswer],
   ['notebook', reportedAnswer],
@@ -233,6 +235,10 @@ function calendarAnswer({ value, phrases }: KnownAnswer): string | undefined {
   return phrases.calendar(clip(owner, 80), listed)
 }
 
+function planAnswer({ value, phrases }: KnownAnswer): string | undefined {
+  return value['status'] === 'approved' ? phrases.planApproved : undefined
+}
+
 /** An agent that is used as a tool has reported in a sentence. */
 function reportedAnswer({ value }: KnownAnswer): string | undefined {
   const { result } = value
@@ -269,6 +275,8 @@ function describeCall(
       return phrases.locating
     case 'adk_request_input':
       return phrases.asking
+    case 'propose_plan':
+      return phrases.plan
     case 'accountant':
       return phrases.delegation
     case 'notebook':

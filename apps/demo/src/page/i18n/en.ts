@@ -14,6 +14,7 @@ export const en: DemoLabels = {
       assistant: 'Assistant',
       get_weather: 'Weather',
       process_payment: 'Payment',
+      propose_plan: 'Plan',
       get_location: 'Location',
       change_bgm: 'Music',
       accountant: 'Accountant',
@@ -65,6 +66,10 @@ export const en: DemoLabels = {
         title: 'Approvals and questions',
         suggestions: [
           { text: 'Send $30 to Alice and $40 to Bob' },
+          {
+            text: 'Make a plan: send $20 to Alice, $30 to Bob and $40 to Carol',
+            modes: ['sse'],
+          },
           { text: 'Ask the accountant to send $20 to Alice', modes: ['sse'] },
           { text: 'Plan a weekend in Kyoto', modes: ['sse'] },
           { text: 'Delete my old notes', modes: ['sse'] },
@@ -107,6 +112,7 @@ export const en: DemoLabels = {
     payment: (money, recipient) => `Send ${money} to ${recipient}`,
     paid: (money, recipient) => `Sent ${money} to ${recipient}`,
     notPaid: (money, recipient) => `Not sent: ${money} to ${recipient}`,
+    plan: (payments) => `Plan of ${payments} payments`,
     location: 'Share your location with the assistant',
     located: 'Shared your location with the assistant',
     notLocated: 'Location not shared',

@@ -13,6 +13,7 @@ export const ja: DemoLabels = {
       assistant: 'アシスタント',
       get_weather: '天気',
       process_payment: '送金',
+      propose_plan: '計画',
       get_location: '現在地',
       change_bgm: '音楽',
       accountant: '経理担当',
@@ -65,6 +66,10 @@ export const ja: DemoLabels = {
         title: '承認と質問',
         suggestions: [
           { text: '花子さんに30ドル、太郎さんに40ドル送金してください' },
+          {
+            text: '計画を立てて、花子さんに20ドル、太郎さんに30ドル、次郎さんに40ドル送金してください',
+            modes: ['sse'],
+          },
           { text: '経理に、花子さんへ20ドル送金するように頼んで', modes: ['sse'] },
           { text: '京都の週末旅行を計画して', modes: ['sse'] },
           { text: '古いメモを削除して', modes: ['sse'] },
@@ -107,6 +112,7 @@ export const ja: DemoLabels = {
     payment: (money, recipient) => `${withHonorific(recipient)}に${money}を送金`,
     paid: (money, recipient) => `${withHonorific(recipient)}に${money}を送金しました`,
     notPaid: (money, recipient) => `未送金：${withHonorific(recipient)}に${money}`,
+    plan: (payments) => `送金${payments}件の計画`,
     location: '現在地をアシスタントと共有',
     located: '現在地をアシスタントと共有しました',
     notLocated: '現在地は共有していません',

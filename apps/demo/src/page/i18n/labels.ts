@@ -9,6 +9,7 @@ export interface DemoLabels {
     readonly payment: (money: string, recipient: string) => string
     readonly paid: (money: string, recipient: string) => string
     readonly notPaid: (money: string, recipient: string) => string
+    readonly plan: (payments: number) => string
     readonly location: string
     readonly located: string
     readonly notLocated: string

@@ -1,6 +1,7 @@
 import type { LoadedChat } from 'adk-stream-protocol/client'
 import {
   ConnectionNotice,
+  GrantList,
   MessageList,
   ProblemCard,
   useAdkChat,
@@ -110,6 +111,7 @@ export function Conversation(props: ConversationProps) {
       <footer className="footer">
         <div className="column-width">
           <ConnectionNotice chat={chat} />
+          {storesChats(mode) && <GrantList api={api} chatId={id} />}
         </div>
         {!following && <LatestButton onClick={goToEnd} />}
         {voice && <VoicePanel voice={voice} chat={chat} />}
