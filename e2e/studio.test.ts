@@ -40,13 +40,15 @@ test.each(isLong ? CARDS : CARDS.slice(0, 1))(
   '[SD1303] [DV1675] a foreign tool has its own words, also if the demo has one of the same name, in a page without an inspector, in %s',
   async (locale, approve, words) => {
     const calls: unknown[] = []
+    const [name, description] = ['payroll', 'Prepares the payroll of the month.']
     await using studio = await openTestStudio({
       agents: (model) => createPayrollAgent(calls, model),
       bridge: { approvals: { process_payment: true } },
-      info: () => ({ inspector: false }),
+      info: () => ({ inspector: false, agents: [{ name, description }] }),
     })
     const page = await studio.openPage({ locale })
     const { send, tool } = chatPage(page)
+    await page.getByText(`${name} · ${description}`).waitFor()
     await send(CALL)
     const card = tool('process_payment')
     const button = card.getByRole('button', { name: approve, exact: true })

@@ -45,7 +45,7 @@ export function Welcome({ chatId, onChoose, onAskAboutPicture }: WelcomeProps) {
   return (
     <section className="welcome">
       <h2>{labels.tagline}</h2>
-      <p>{useIntroduction()}</p>
+      <Introduction />
       {storesChats(mode) && <AgentPicker chatId={chatId} />}
       {storesChats(mode) && starts.length > 0 && (
         <ul className="starts">
@@ -77,12 +77,17 @@ export function Welcome({ chatId, onChoose, onAskAboutPicture }: WelcomeProps) {
   )
 }
 
-/** Returns the introduction of the plug-in, or the description of the agent if there is only one. */
-function useIntroduction(): string {
+/** The introduction of the plug-in, or the name and the description of the agent if there is only one. */
+function Introduction() {
   const { intro } = useLabels()
   const { texts } = usePlugin()
   const [agent, ...others] = useStudio()?.agents ?? []
-  return texts || others.length > 0 ? intro : (agent?.description ?? intro)
+  if (texts || others.length > 0 || !agent) return <p>{intro}</p>
+  return (
+    <p>
+      <strong>{agent.name}</strong> · {agent.description ?? intro}
+    </p>
+  )
 }
 
 interface StartButtonProps {
