@@ -15,8 +15,8 @@ import type { CallCheck } from './call-kind.ts'
 import type { Pause } from './run-state.ts'
 
 /**
- * The state of a tool call in this process. `nextCall` is the lifecycle of a call; the ADK plugin and the live session
- * feed it events and run its effects. Only the ledger says whether a call may run.
+ * The state of a tool call in this process. `nextCall` is the lifecycle of a call. A live session feeds it events and performs
+ * its effects; over SSE, ADK keeps the call, and the plugin follows the first effect. Only the ledger says whether a call may run.
  */
 export type CallState = CallStage & {
   /** Whether the model cancelled the call. It receives no result. Only live models cancel calls. */

@@ -18,22 +18,15 @@ import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { isWaiting, getArguments, isCall, type Call, getToolName } from '../reading/call.ts'
 import { type PendingSum, sumPending } from '../reading/preview.ts'
-import {
-  hasRunApprovedCall,
-  readFailedReply,
-  readIncomplete,
-  type ServerError,
-} from '../reading/problem.ts'
+import { hasRunApprovedCall, readFailedReply, type ServerError } from '../reading/problem.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { findInnerQuestions, toWaitsFor } from '../reading/question.ts'
-import type { Usage as UsageCount } from '../../protocol/message.ts'
 import { Announcer } from './announcer.tsx'
 import { ApprovalCard } from './approval-card.tsx'
 import { DecideTogether } from './decide-together.tsx'
-import { returnFocus } from './focus.ts'
 import { DataView, FileView, Reasoning, Sources, TextView } from './message-content.tsx'
-import { FailedReply } from './problems.tsx'
+import { isUnsent, MessageFooter, ReplyNotes } from './message-footer.tsx'
 import { QuestionCard } from './question-card.tsx'
 import { SignInCard } from './sign-in-card.tsx'
 import { ToolCard } from './tool-card.tsx'
@@ -260,10 +253,6 @@ function isStopped({ metadata }: UIMessage): boolean {
   return isRecord(metadata) && metadata['stopped'] === true
 }
 
-function isUnsent({ metadata }: UIMessage): boolean {
-  return isRecord(metadata) && metadata['unsent'] === true
-}
-
 /**
  * Props of `MessageItem`.
  *
@@ -322,65 +311,6 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
     </article>
   )
 })
-
-/** Says that a reply is incomplete or has failed. */
-function ReplyNotes({ message, showsFailure = true }: MessageItemProps) {
-  const { message: labels } = useAdkLabels()
-  const reason = readIncomplete(message)
-  const failure = showsFailure ? readFailedReply(message) : undefined
-  return (
-    <>
-      {reason && <p className="adk-reply-note">{labels.incomplete[reason]}</p>}
-      {failure && <FailedReply problem={failure} />}
-    </>
-  )
-}
-
-function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProps) {
-  const labels = useAdkLabels()
-  const metadata = isRecord(message.metadata) ? message.metadata : {}
-  const { usage, modelVersion } = metadata
-  const stopped = message.role === 'assistant' && metadata['stopped'] === true
-  const actions = renderActions?.(message)
-  const unsent = isUnsent(message)
-  const isEmpty = !usage && !modelVersion && !stopped && !unsent && !onRegenerate && !actions
-  if (isEmpty) return null
-  return (
-    <footer className="adk-message-footer">
-      {stopped && <span className="adk-stopped">{labels.message.stopped}</span>}
-      {unsent && <span className="adk-stopped">{labels.message.unsent}</span>}
-      {isUsage(usage) && <Usage usage={usage} />}
-      {typeof modelVersion === 'string' && (
-        <span className="adk-model" aria-live="off">
-          {modelVersion}
-        </span>
-      )}
-      {onRegenerate && (
-        <button type="button" className="adk-link" ref={returnFocus} onClick={onRegenerate}>
-          {labels.message.retry}
-        </button>
-      )}
-      {actions}
-    </footer>
-  )
-}
-
-function isUsage(value: unknown): value is { inputTokens: number; outputTokens: number } {
-  if (!isRecord(value)) return false
-  return typeof value['inputTokens'] === 'number' && typeof value['outputTokens'] === 'number'
-}
-
-/** Shows the token usage of a reply. */
-function Usage({ usage }: { readonly usage: Pick<UsageCount, 'inputTokens' | 'outputTokens'> }) {
-  const { message, locale } = useAdkLabels()
-  const count = (tokens: number): string => tokens.toLocaleString(locale)
-  return (
-    // Not announced with the reply.
-    <span className="adk-usage" aria-live="off">
-      {message.usage(count(usage.inputTokens), count(usage.outputTokens))}
-    </span>
-  )
-}
 
 type Part = UIMessage['parts'][number]
 
