@@ -183,15 +183,31 @@ test('[NT1574] the signature of the example in the documentation of Slack is acc
   }
 })
 
-test('[NT1575] a call of high severity cannot be approved in Slack, by its button or without one', async () => {
-  await using opened = await open({}, { approvals: { process_payment: { severity: 'high' } } })
-  const id = await opened.pay()
-  const card = JSON.stringify(opened.server.calls[0]?.body)
-  expect([card.includes('adk-approve'), card.includes('adk-deny')]).toEqual([false, true])
-  await opened.click(id, 'adk-approve')
-  expect(opened.told()).toEqual([expect.stringContaining('cannot be approved here')])
-  expect(opened.testBridge.wallet.payments).toEqual([])
+/** Shows the recipient in the headline. */
+const describeRecipient = ({ recipient }: Readonly<Record<string, unknown>>) => ({
+  headline: `Pay ${String(recipient)}`,
 })
+
+test.each([
+  ['of high severity', { severity: 'high' }, '花子'],
+  ['with a look-alike letter', {}, 'P\u0430ypal'],
+  [
+    'with a run of spaces that the headline contains',
+    { preview: describeRecipient },
+    'Alice   Bob',
+  ],
+] as const)(
+  '[NT1575] a call %s cannot be approved in Slack, by its button or without one',
+  async (_case, terms, recipient) => {
+    await using opened = await open({}, { approvals: { process_payment: terms } })
+    const id = await opened.pay(recipient)
+    const card = JSON.stringify(opened.server.calls[0]?.body)
+    expect([card.includes('adk-approve'), card.includes('adk-deny')]).toEqual([false, true])
+    await opened.click(id, 'adk-approve')
+    expect(opened.told()).toEqual([expect.stringContaining('cannot be approved here')])
+    expect(opened.testBridge.wallet.payments).toEqual([])
+  },
+)
 
 test('[NT1576] values of the model cannot mention people, add links or hide characters in a card', async () => {
   await using opened = await open()

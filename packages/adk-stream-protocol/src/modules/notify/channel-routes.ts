@@ -6,8 +6,8 @@ import { toDecider } from '../../server/chats/decisions/decision-results.ts'
 import { reply } from '../../server/http/exchange.ts'
 import type { Route } from '../../server/http/http-router.ts'
 import type { Core } from '../module.ts'
-import type { ChannelActions, NoticeChannel, ApprovalSummary, NotifyOptions } from './notice.ts'
-import { readSummary } from './notice.ts'
+import type { ChannelActions, NoticeChannel, NotifyOptions } from './notice.ts'
+import { isHarmless, readSummary } from './notice.ts'
 
 /** The endpoints of channels in which people decide. */
 export function channelRoutes(core: Core, { channels }: NotifyOptions): Route[] {
@@ -53,7 +53,7 @@ function actionsOf(
   name: string,
   channel: NoticeChannel,
 ): ChannelActions {
-  const { mayApprove = isNotHigh } = channel
+  const { mayApprove = isHarmless } = channel
   const find = async (person: Principal, approvalId: string): Promise<Approval | undefined> =>
     (await backend.get()).ledger.get(approvalId, toDecider(person))
   const read: ChannelActions['read'] = async (person, approvalId) => {
@@ -84,10 +84,6 @@ function actionsOf(
       await decisions.decideById(person, decision, () => ({ via }))
     },
   }
-}
-
-function isNotHigh({ severity }: ApprovalSummary): boolean {
-  return severity !== 'high'
 }
 
 const ONLY_IN_PAGE = 'This call cannot be approved here. Open the page of the approval.'

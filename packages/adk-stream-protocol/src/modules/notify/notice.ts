@@ -65,6 +65,8 @@ export interface ApprovalSummary {
   readonly preview?: ShownPreview
   /** As the policy says, or higher if the arguments could mislead a person. */
   readonly severity?: 'low' | 'medium' | 'high'
+  /** Whether the arguments could mislead a person. */
+  readonly misleading?: true
   /** What kind of question it is. Absent for a call that needs approval. */
   readonly kind?: string
   /** The owner of the chat. */
@@ -98,7 +100,7 @@ export interface NoticeChannel {
    * bridge has started. Resolves when the signal is aborted.
    */
   readonly listen?: (actions: ChannelActions, until: ChannelListening) => Promise<void>
-  /** Whether a person may approve a call in this channel. Denying is always possible. Default: unless its severity is high. */
+  /** Whether a person may approve a call in this channel. Denying is always possible. Default: unless its severity is high or a value could mislead. */
   readonly mayApprove?: (approval: ApprovalSummary) => boolean
   /** Identifies the receiver. After `gone`, the channel is used again when this changes. Default: none. */
   readonly address?: string
@@ -244,17 +246,18 @@ export interface NotifyOptions {
 export function toSummary(
   approval: Approval,
   step: number | undefined = findOpenStep(approval),
+  preview?: ShownPreview,
 ): ApprovalSummary {
   const { id, state, toolName, args, terms, chat, requestedAt, deadline } = approval
   const { title, hint, kind } = terms
-  const { severity } = assessRisk(approval)
+  const { severity, misleading } = assessRisk(approval, preview)
   const { principals = [], roles = [] } = terms.chain[step ?? -1] ?? {}
   return {
     id,
     state: state.name,
     toolName,
     args,
-    ...withoutUndefined({ title, hint, severity, kind, step }),
+    ...withoutUndefined({ title, hint, preview, severity, misleading, kind, step }),
     principalId: chat.principalId,
     chatId: chat.chatId,
     requestedAt,
@@ -271,8 +274,12 @@ export async function readSummary(
 ): Promise<ApprovalSummary> {
   const current = await refresh(approval, approval.chat.principalId)
   const { preview } = current
-  const summary = toSummary(current.approval, step)
-  return preview.state === 'made' ? { ...summary, preview: preview.preview } : summary
+  return toSummary(current.approval, step, preview.state === 'made' ? preview.preview : undefined)
+}
+
+/** Says whether a channel without \`mayApprove\` may approve a call. */
+export function isHarmless({ severity, misleading }: ApprovalSummary): boolean {
+  return severity !== 'high' && misleading !== true
 }
 
 /** Returns the index of the step of an approval that people can decide now. */

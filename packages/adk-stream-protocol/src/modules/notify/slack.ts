@@ -10,7 +10,7 @@ import type { Principal } from '../../server/auth/authenticate.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import { toLiteral } from '../../shared/literal-text.ts'
 import type { ChannelActions, ChannelReply, Notice, NoticeChannel, NoticeType } from './notice.ts'
-import { NoticeError } from './notice.ts'
+import { isHarmless, NoticeError } from './notice.ts'
 import { runSlackSocket } from './slack-socket.ts'
 
 /**
@@ -38,7 +38,7 @@ export interface SlackOptions {
   readonly approvalUrl?: (approval: Notice['approval']) => string
   /** Whether cards show the arguments and the preview of the call. Everyone in the channel can read them. Default true. */
   readonly includeArguments?: boolean
-  /** Which approvals may be approved in Slack. Default: unless the severity is high. */
+  /** Which approvals may be approved in Slack. Default: unless the severity is high or a value could mislead. */
   readonly mayApprove?: NonNullable<NoticeChannel['mayApprove']>
   /** The language of cards. Default `en`. */
   readonly language?: 'en' | 'ja'
@@ -355,7 +355,7 @@ function toFallback({ type, approval }: ShownNotice, labels: SlackLabels): strin
 
 function toBlocks({ type, approval, by, reason }: ShownNotice, options: SlackOptions): unknown[] {
   const { id, title, toolName, state, severity, principalId } = approval
-  const { includeArguments = true, approvalUrl, mayApprove = () => severity !== 'high' } = options
+  const { includeArguments = true, approvalUrl, mayApprove = isHarmless } = options
   const labels = labelsOf(options)
   const preview = includeArguments ? approval.preview : undefined
   const words = describeApproval(approval, preview)
