@@ -1,4 +1,4 @@
-import { FunctionTool, Gemini, LlmAgent, RoutedAgent } from '@google/adk'
+import { AgentTool, FunctionTool, Gemini, LlmAgent, RemoteA2AAgent, RoutedAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
@@ -10,6 +10,16 @@ const pay = new FunctionTool({
   parameters: z.object({}),
   requireConfirmation: true,
   execute: () => ({ paid: true }),
+})
+
+test('[LV180] createBridge rejects a bridge with `live` for a remote agent, but not for one that uses it as a tool', () => {
+  const model = 'gemini-2.5-flash-native-audio-preview-12-2025'
+  const live = { model: new Gemini({ model, apiKey: 'any' }) }
+  const helper = new RemoteA2AAgent({ name: 'helper', agentCard: 'http://127.0.0.1:1' })
+  const caller = new LlmAgent({ name: 'caller', model, tools: [new AgentTool({ agent: helper })] })
+  expect(() => createBridge({ agent: helper, live })).toThrow(/helper is a remote one/)
+  expect(() => createBridge({ agent: helper })).not.toThrow()
+  expect(() => createBridge({ agent: caller, live })).not.toThrow()
 })
 
 test('[LV35] createBridge rejects an agent whose sub-agents would bypass approvals', () => {

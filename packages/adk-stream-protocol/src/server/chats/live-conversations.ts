@@ -1,5 +1,5 @@
 import type { BaseAgent, RunConfig } from '@google/adk'
-import { Gemini, isBaseAgent, isLlmAgent, PluginManager } from '@google/adk'
+import { Gemini, isBaseAgent, isLlmAgent, PluginManager, RemoteA2AAgent } from '@google/adk'
 import { Modality } from '@google/genai'
 
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
@@ -147,6 +147,10 @@ export function toLiveModelAgent(
   if (!isBaseAgent(agent))
     throw new TypeError(
       `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
+    )
+  if (agent instanceof RemoteA2AAgent)
+    throw new TypeError(
+      `createBridge: \`live\` needs a local agent, and ${agent.name} is a remote one, which ADK cannot run live. Leave out \`live\`, or use it as a tool: new AgentTool({ agent }).`,
     )
   const model = findLiveModel(agent, override)
   if (isNeverLive(model.model))
