@@ -124,6 +124,18 @@ test('[SE4] a changed cookie is ignored', async () => {
   expect((await same.messages()).messages).toHaveLength(2)
 })
 
+test('[SE4] an empty API key and a short cookie secret are refused', async () => {
+  expect(() => apiKey({ '': 'bot' })).toThrow('non-empty key')
+  expect(() => apiKey({ key: '' })).toThrow('non-empty principal id')
+  const errors: unknown[] = []
+  await using server = await serve({
+    authenticate: signedCookie({ secret: 'short' }),
+    onError: (error) => void errors.push(error),
+  })
+  expect((await server.browser().say('Hello')).status).toBe(500)
+  expect(String(errors[0])).toContain('at least 16 bytes')
+})
+
 test('[SE4] a wrong API key is rejected, also with a valid cookie', async () => {
   const secret = 'a secret of sixteen bytes'
   await using server = await serve({

@@ -438,6 +438,21 @@ test('[ST235] instances decide and store while a newer one migrates the schema',
   await pool.end()
 })
 
+test('[ST620] with `prepareStatements: false`, no statement is prepared', async () => {
+  await using database = await createDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 1 })
+  const only = { connect: () => pool.connect(), on: pool.on.bind(pool) }
+  try {
+    await using store = await openPostgresStore({ pool: only, prepareStatements: false })
+    const session = await store.sessions.createSession(key)
+    await store.sessions.appendEvent({ session, event: textEvent('e-a') })
+    expect((await readSession(store.sessions)).events).toHaveLength(1)
+    expect((await pool.query('SELECT FROM pg_prepared_statements')).rowCount).toBe(0)
+  } finally {
+    await pool.end()
+  }
+})
+
 test('[ST620] prepared statements that a proxy loses are not used any more, and nothing fails or is stored twice', async () => {
   await using database = await createDatabase()
   // One connection for everything, because a pool without options cannot be copied.
