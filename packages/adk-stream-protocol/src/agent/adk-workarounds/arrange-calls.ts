@@ -36,7 +36,10 @@ export function arrangeRequests(agent: BaseAgent): void {
 /** Fills a request as ADK does, from arranged events. */
 export const ARRANGED_CONTENTS: BaseLlmRequestProcessor = {
   runAsync(context, request) {
-    const events = endWithResult(arrangeCalls(context.session.events), context.invocationId)
+    const { events: stored } = context.session
+    const events = endWithResult(arrangeCalls(stored), context.invocationId)
+    // V8 is slower with a context that has become a prototype: such an object has a hidden class of its own.
+    if (events === stored) return CONTENT_REQUEST_PROCESSOR.runAsync(context, request)
     const session = Object.create(context.session, { events: { value: events } }) as Session
     const view = Object.create(context, { session: { value: session } }) as InvocationContext
     return CONTENT_REQUEST_PROCESSOR.runAsync(view, request)
@@ -44,19 +47,20 @@ export const ARRANGED_CONTENTS: BaseLlmRequestProcessor = {
 }
 
 /** Returns the events with the calls of each model response joined, and their responses joined in the same order. */
-function arrangeCalls(events: readonly Event[]): Event[] {
-  const arranged = events.map((event) => [event])
+function arrangeCalls(events: Event[]): Event[] {
+  let arranged: Event[][] | undefined
   for (const group of groupCalls(events)) {
     const [first = 0, ...others] = addTexts(events, group)
     const parts = [first, ...others].flatMap((position) => events[position]?.content?.parts ?? [])
     const ids = parts.flatMap(({ functionCall }) => functionCall?.id ?? [])
     const calls = events[first]
     if (!calls || ids.length < 2) continue
+    arranged ??= events.map((event) => [event])
     arranged[first] = [withParts(calls, parts)]
     for (const position of others) arranged[position] = []
     joinResponses(arranged, calls, ids)
   }
-  return arranged.flat()
+  return arranged?.flat() ?? events
 }
 
 /**
