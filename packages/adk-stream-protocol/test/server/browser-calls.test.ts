@@ -54,6 +54,7 @@ test('[BT5] of two servers, one expires a browser call, and a call whose client 
     (await one.browserCalls.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
   await expect.poll(drained).toBe(0)
   expect(asked()).toBe(4)
+  while ((await browser.messages()).running) await setImmediate()
   const { messages } = await browser.messages()
   const states = messages.flatMap((message) => toolParts(message).map(({ state }) => state))
   expect(states).toEqual(['output-available', 'output-error'])
