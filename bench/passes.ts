@@ -21,6 +21,8 @@ export interface Sample {
   readonly rateCrowd: number
   /** The time from a request in a new chat to its first text, in ms: the median of sequential requests. */
   readonly firstChunk: number
+  /** The time from requests in new chats at the same moment to the first text of the last one, in ms: the median of several crowds. */
+  readonly firstOfCrowd: number
   /** Heap of the server per stream during a reply, in KB. */
   readonly heap: number
 }
@@ -51,6 +53,7 @@ export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: numb
   const alone = await measureEach(order, (row) => flood(row, 1, sizes.tokensAlone))
   const crowd = await measureEach(order, (row) => flood(row, sizes.crowd, sizes.tokensCrowd))
   const firstChunk = await measureEach(order, (row) => measureFirstChunk(row, sizes.requests))
+  const firstOfCrowd = await measureEach(order, (row) => measureFirstOfCrowd(row, sizes))
   const heap = await measureEach(order, (row) => measureHeap(row, sizes.held))
   const sample = (name: RowName): Sample => ({
     cpuAlone: alone[name].cpu,
@@ -58,6 +61,7 @@ export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: numb
     rateAlone: alone[name].rate,
     rateCrowd: crowd[name].rate,
     firstChunk: firstChunk[name],
+    firstOfCrowd: firstOfCrowd[name],
     heap: heap[name],
   })
   return {
@@ -67,6 +71,7 @@ export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: numb
     us: sample('us'),
     G: sample('G'),
     A: sample('A'),
+    A7: sample('A7'),
   }
 }
 
@@ -104,6 +109,17 @@ async function measureFirstChunk({ clients }: Row, requests: number): Promise<nu
       const { firstChunkMs } = await client.readReply({ tokens: 1 })
       times.push(firstChunkMs)
     }
+  }
+  return median(times)
+}
+
+async function measureFirstOfCrowd({ clients }: Row, { crowd, crowds }: Sizes): Promise<number> {
+  const times: number[] = []
+  for (let index = 0; index < crowds; index += 1) {
+    const replies = await Promise.all(
+      clients.slice(0, crowd).map((client) => client.readReply({ tokens: 1 })),
+    )
+    times.push(Math.max(...replies.map(({ firstChunkMs }) => firstChunkMs)))
   }
   return median(times)
 }

@@ -13,6 +13,7 @@ export const ROWS: readonly (readonly [RowName, string])[] = [
   ['us', '**us: the whole bridge, SQLite file**'],
   ['G', 'G: us, read as AG-UI'],
   ['A', 'A: AI SDK 6 streamText'],
+  ['A7', 'A7: AI SDK 7 streamText'],
 ]
 
 /** Returns a table with the figures of each row: medians over the passes. */
@@ -23,6 +24,7 @@ export function reportRows(passes: readonly Pass[], { crowd }: Sizes): string {
     ['rateAlone', 'chunks/s, 1 stream', 0],
     ['rateCrowd', `chunks/s, ${crowd} streams`, 0],
     ['firstChunk', 'first chunk p50 ms', 2],
+    ['firstOfCrowd', `last first chunk of ${crowd} at once, ms`, 1],
     ['heap', 'heap KB/open stream', 1],
   ]
   return table(
@@ -56,6 +58,17 @@ export function reportGoals(
         'first chunk, us / S',
         1.5,
         spread(passes.map(({ us, S }) => us.firstChunk / S.firstChunk)),
+      ),
+      atLeast(
+        'first chunk, A7 / us',
+        1,
+        spread(passes.map(({ us, A7 }) => A7.firstChunk / us.firstChunk)),
+      ),
+      atMost(`last first chunk of ${crowd} at once, us / F`, 2, byFloor('firstOfCrowd')),
+      atLeast(
+        `last first chunk of ${crowd} at once, A7 / us`,
+        1,
+        spread(passes.map(({ us, A7 }) => A7.firstOfCrowd / us.firstOfCrowd)),
       ),
       atMost('heap per open stream, us / F', 1.5, byFloor('heap')),
       atMost(

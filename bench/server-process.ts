@@ -13,6 +13,7 @@ const SERVERS = {
   us: new URL('servers/bridge.ts', import.meta.url),
   G: new URL('servers/bridge.ts', import.meta.url),
   A: new URL('servers/ai-sdk.ts', import.meta.url),
+  A7: new URL('servers/ai-sdk.ts', import.meta.url),
 } as const
 
 /** Keeps a process on a core, on Linux. */

@@ -11,6 +11,8 @@ export interface Sizes {
   readonly tokensCrowd: number
   /** Requests for which the time to the first chunk is measured. */
   readonly requests: number
+  /** How many times the concurrent streams are requested at the same moment, for the time to their first chunks. */
+  readonly crowds: number
   /** Streams that are paused during the reply. */
   readonly held: number
   /** Comparisons of a long turn, and of a long history, with a short one. */
@@ -30,6 +32,7 @@ export const FULL: Sizes = {
   crowd: MOST_STREAMS,
   tokensCrowd: 500,
   requests: 60,
+  crowds: 15,
   held: 200,
   repeats: 5,
   longTurn: 20_000,
@@ -46,6 +49,7 @@ export const QUICK: Sizes = {
   tokensAlone: 2_000,
   tokensCrowd: 150,
   requests: 20,
+  crowds: 5,
   held: 50,
   repeats: 1,
   disconnects: 20,
