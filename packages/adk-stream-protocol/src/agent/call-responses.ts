@@ -1,17 +1,12 @@
 import type { BaseTool, Event } from '@google/adk'
-import { createEvent, isFunctionTool, RestApiTool } from '@google/adk'
+import { isFunctionTool, RestApiTool } from '@google/adk'
 import * as z from 'zod'
-import type { FunctionResponse } from '@google/genai'
 
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findEvidence } from '../approvals/approval.ts'
-import { toStorable } from '../approvals/digest.ts'
-import type { PreviewResult } from '../approvals/policy-previews.ts'
-import { assessRisk } from '../approvals/risk.ts'
+import { isRecordable, recordable, toStorable } from '../approvals/digest.ts'
 import { readReportedFailure } from '../protocol/message.ts'
-import { pickQuestion } from '../protocol/question-terms.ts'
-import type { AskedNote, DecidedNote, EventNotes, RepliedNote } from './events/event-notes.ts'
-import { carryInner, writeNotes } from './events/event-notes.ts'
+import type { DecidedNote, RepliedNote } from './events/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
 /** The response to a call that was stopped. A stopped stream ends its calls with the same text. */
@@ -232,6 +227,40 @@ export function toStoredResponse(result: unknown): Record<string, unknown> {
   return toResponse(toStorable(result))
 }
 
+/**
+ * Replaces results and removes state that a session cannot store. The calls of the event have run, so it must be stored. Changes the
+ * event in place. Returns an error for each value that is lost.
+ */
+export function makeStorable(event: Event): Error[] {
+  const { content, output } = event
+  const { stateDelta } = event.actions
+  const results = (content?.parts ?? []).flatMap(({ functionResponse }) => {
+    if (!functionResponse || isRecordable(functionResponse.response)) return []
+    functionResponse.response = toStoredResponse(functionResponse.response)
+    // A date or a URL is stored as text, and is not lost.
+    return 'unrecorded' in functionResponse.response
+      ? [`the result of ${functionResponse.name}`]
+      : []
+  })
+  const keys = Object.keys(stateDelta).filter((key) => !canStore(stateDelta[key]))
+  for (const key of keys) delete stateDelta[key]
+  // The output of a node of a workflow.
+  const isLost = !canStore(output)
+  if (isLost) event.output = recordable(output)
+  const outputs = isLost ? [`the output of ${event.author ?? 'a node'}`] : []
+  return [...results, ...outputs, ...keys.map((key) => `the state ${JSON.stringify(key)}`)].map(
+    (what) =>
+      new Error(
+        `JSON cannot carry ${what}, so it was not stored. Use plain data without bigint values and circular references.`,
+      ),
+  )
+}
+
+function canStore(value: unknown): boolean {
+  // A date at the top level is stored as text.
+  return isRecordable([value])
+}
+
 /** A call inside an `AgentTool` needs approval, which cannot be requested there. */
 export class ApprovalUnavailableError extends Error {
   override readonly name = 'ApprovalUnavailableError'
@@ -305,46 +334,6 @@ const ArgumentIssues = z.object({
     z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }),
   ),
 })
-
-/** Returns what a client needs to know about an approval request. */
-export function toAskedNote(approval: Approval, made: PreviewResult): AskedNote {
-  const { id: approvalId, toolCallId, deadline, terms } = approval
-  const { hint, title, icon, payload, chain, path, offers } = terms
-  return {
-    approvalId,
-    toolCallId,
-    deadline,
-    approvers: chain.reduce((sum, step) => sum + step.count, 0),
-    ...(hint !== undefined && { hint }),
-    ...(title !== undefined && { title }),
-    ...assessRisk(approval, made.state === 'made' ? made.preview : undefined),
-    ...(icon !== undefined && { icon }),
-    ...(payload !== undefined && { payload }),
-    ...pickQuestion(terms),
-    ...(made.state !== 'none' && { hasPreview: true }),
-    ...(made.state === 'made' && { preview: made.preview }),
-    ...(path && { path: [...path] }),
-    ...(offers && { offers: [...offers] }),
-  }
-}
-
-/** Returns the notes with the result of a call that the session of the chat does not contain: of an agent used as a tool, or of a question. */
-export function toEndingNotes(
-  session: string,
-  functionResponse: FunctionResponse,
-  note: DecidedNote,
-): EventNotes {
-  return carryInner(session, toEndingEvent(functionResponse, note))
-}
-
-/** Creates the event with the result of a call in the session in which it was made. */
-export function toEndingEvent(functionResponse: FunctionResponse, note: DecidedNote): Event {
-  return createEvent({
-    author: 'user',
-    content: { role: 'user', parts: [{ functionResponse }] },
-    customMetadata: writeNotes({ decided: [note] }),
-  })
-}
 
 /** Returns the response to the call of an agent that cannot continue, because a call inside it has ended without it. */
 export function describeEndInside(

@@ -3,19 +3,13 @@ import { createEvent } from '@google/adk'
 import type { Content } from '@google/genai'
 import { z } from 'zod'
 
-import {
-  markFailed,
-  PENDING,
-  PENDING_INSIDE,
-  toAskedNote,
-  toStoredResponse,
-} from '../agent/call-responses.ts'
+import { markFailed, PENDING, PENDING_INSIDE } from '../agent/call-responses.ts'
+import { toAskedNote } from '../agent/events/approval-notes.ts'
 import type { EventNotes, PausedNote } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
-import { createFailureEvent } from '../agent/translate/model-outcome.ts'
+import { createFailureEvent } from '../agent/translate/failure-event.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
-import { isRecordable, recordable } from '../approvals/digest.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { RunState } from './run-state.ts'
@@ -99,40 +93,6 @@ export function annotateEndings(run: RunState, event: Event): Event | undefined 
     ...(event.content && { content: markFailures(event.content, reported) }),
     customMetadata: writeNotes(notes, event.customMetadata),
   }
-}
-
-/**
- * Replaces results and removes state that a session cannot store. The calls of the event have run, so it must be stored. Changes the
- * event in place, like `noteModelTimes`. Returns an error for each value that is lost.
- */
-export function makeStorable(event: Event): Error[] {
-  const { content, output } = event
-  const { stateDelta } = event.actions
-  const results = (content?.parts ?? []).flatMap(({ functionResponse }) => {
-    if (!functionResponse || isRecordable(functionResponse.response)) return []
-    functionResponse.response = toStoredResponse(functionResponse.response)
-    // A date or a URL is stored as text, and is not lost.
-    return 'unrecorded' in functionResponse.response
-      ? [`the result of ${functionResponse.name}`]
-      : []
-  })
-  const keys = Object.keys(stateDelta).filter((key) => !canStore(stateDelta[key]))
-  for (const key of keys) delete stateDelta[key]
-  // The output of a node of a workflow.
-  const isLost = !canStore(output)
-  if (isLost) event.output = recordable(output)
-  const outputs = isLost ? [`the output of ${event.author ?? 'a node'}`] : []
-  return [...results, ...outputs, ...keys.map((key) => `the state ${JSON.stringify(key)}`)].map(
-    (what) =>
-      new Error(
-        `JSON cannot carry ${what}, so it was not stored. Use plain data without bigint values and circular references.`,
-      ),
-  )
-}
-
-function canStore(value: unknown): boolean {
-  // A date at the top level is stored as text.
-  return isRecordable([value])
 }
 
 /** Marks the results that the policy calls failures, for the model. */

@@ -14,6 +14,7 @@ import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import {
   APPROVAL_UNAVAILABLE,
   ApprovalUnavailableError,
+  makeStorable,
   PENDING,
   toApprovedNote,
   toResponse,
@@ -31,7 +32,6 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import {
   annotateEndings,
-  makeStorable,
   noteModelTimes,
   noteUnchecked,
   storeHandover,
@@ -45,7 +45,8 @@ import { CallRunner } from './call-runner.ts'
 import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
 import { offerOf } from './client-tool.ts'
 import { decideUnasked } from './decide-unasked.ts'
-import { pauseForFollowUp, readFollowUp, requestFollowUp } from './follow-ups.ts'
+import { readFollowUp } from './follow-up-results.ts'
+import { pauseForFollowUp, requestFollowUp } from './follow-ups.ts'
 import { nextCall } from './next-call.ts'
 import type { CallOutcome } from './run-call.ts'
 import { RunRegistry, storeNote } from './run-state.ts'

@@ -1,7 +1,7 @@
 import type { Event, InvocationContext } from '@google/adk'
 import type { Part } from '@google/genai'
 
-import { toAskedNote } from '../agent/call-responses.ts'
+import { toAskedNote } from '../agent/events/approval-notes.ts'
 import type { AskedNote, PausedNote } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
 import { chatOf } from '../agent/tool-call.ts'

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 
 import type { Session } from '@google/adk'
 
-import { describeEnding, toApprovedNote, toAskedNote } from '../agent/call-responses.ts'
+import { describeEnding, toApprovedNote } from '../agent/call-responses.ts'
+import { toAskedNote } from '../agent/events/approval-notes.ts'
 import type { UnaskedNote } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'

@@ -4,10 +4,9 @@ import {
   describeEnding,
   describeRefusedRequest,
   PENDING_INSIDE,
-  toAskedNote,
   toPendingNote,
-  toEndingNotes,
 } from '../agent/call-responses.ts'
+import { toAskedNote, toEndingNotes } from '../agent/events/approval-notes.ts'
 import type { DecidedNote } from '../agent/events/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
@@ -15,6 +14,7 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import type { CallKinds } from './call-kind.ts'
 import { toFollowUpId } from './call-kind.ts'
+import { toFollowUpResult } from './follow-up-results.ts'
 import type { RunState } from './run-state.ts'
 import { storeNote } from './run-state.ts'
 
@@ -33,9 +33,6 @@ export interface FollowUp {
   readonly approval: Approval
   readonly question: Approval
 }
-
-/** The results of approved calls that wait for a follow-up, with its question. */
-const waiting = new WeakMap<object, Approval>()
 
 /**
  * Asks what an approved call needs besides. The ledger has one entry for each call, so the question is a call inside the approved one, and
@@ -61,17 +58,9 @@ export async function requestFollowUp(
     ...(onAskLive && { live: true }),
   })
   if (isRefusal(question)) return describeRefusedRequest(question)
-  const result = { ...PENDING_INSIDE }
   // The question may have ended before a crash.
   const ending = describeEnding(question)
-  if (ending) return ending.response
-  waiting.set(result, question)
-  return result
-}
-
-/** Returns the question that an approved call waits for, if this is its result. */
-export function readFollowUp(result: unknown): Approval | undefined {
-  return typeof result === 'object' && result !== null ? waiting.get(result) : undefined
+  return ending ? ending.response : toFollowUpResult(question)
 }
 
 /** Pauses an approved call until its question has ended. */

@@ -1,5 +1,5 @@
 import { UNDETERMINED } from '../agent/call-responses.ts'
-import { INPUT_CALL } from '../agent/events/input-calls.ts'
+import { INPUT_CALL } from '../agent/events/input-names.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { readAnswerSchema } from '../approvals/answer-schema.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'

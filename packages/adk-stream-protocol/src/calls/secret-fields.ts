@@ -1,5 +1,5 @@
 import { isRecord } from '../protocol/guards.ts'
-import { toLatinLetter } from '../shared/look-alikes.ts'
+import { toLatinLetter } from '../shared/literal-text.ts'
 
 /** Whether a field of an answer asks for a secret, such as a password, a card number or a token. */
 export function isSecretField(name: string, field: unknown): boolean {

@@ -2,12 +2,8 @@ import { randomUUID } from 'node:crypto'
 
 import { Context, createEvent } from '@google/adk'
 
-import {
-  describeEnding,
-  describeEndInside,
-  toEndingNotes,
-  UNDER_WAY,
-} from '../agent/call-responses.ts'
+import { describeEnding, describeEndInside, UNDER_WAY } from '../agent/call-responses.ts'
+import { toEndingNotes } from '../agent/events/approval-notes.ts'
 import type { DecidedNote } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -227,7 +223,7 @@ async function endInside(
   const { ledger } = live
   const { asked, session } = call.pause ?? { session: '', asked: [] }
   await withdrawInside(live, call, reason)
-  await live.onCancelled(asked)
+  await live.onCancelled(live.chat, asked)
   const messageId = live.messages.messageIdOf(call.id)
   const { invocationId, agent } = contextOf(call)
   let response: { readonly error: string } | undefined
@@ -295,8 +291,8 @@ async function handOver(
     repeatWhileAway(step, () => live.calls.isOpen(call))
   await repeat(() => (note ? writeEvent : writeEventInside)(live, call.id, event))
   const expiresAt = (await repeat(() => live.ledger.now())) + timeoutMs
-  const record = { messageId, toolCallId: call.id }
-  await repeat(() => live.onHandedOver(record, timeoutMs + POST_RUN_GRACE_MS))
+  const handedOver = { chat: live.chat, messageId, toolCallId: call.id }
+  await repeat(() => live.onHandedOver(handedOver, timeoutMs + POST_RUN_GRACE_MS))
   if (live.calls.isClosed) return
   startTimer(live, call, { expiresAt, timeoutMs })
   if (isAwaited) live.onStateChange(call.id, 'waiting')

@@ -6,7 +6,7 @@ import type { Content, FinishReason, Part } from '@google/genai'
 
 import { toRepliedNote } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
-import { createFailureEvent } from '../agent/translate/model-outcome.ts'
+import { createFailureEvent } from '../agent/translate/failure-event.ts'
 import { isPcm } from '../agent/translate/count-usage.ts'
 import { readReplyEnd } from '../agent/translate/model-outcome.ts'
 import type { Approval } from '../approvals/approval.ts'

@@ -22,7 +22,10 @@ import { TurnTaking } from './turn-taking.ts'
 import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
 /** What the conversations with one agent share. There may be thousands of idle ones, so nothing here belongs to a single chat. */
-export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
+export interface LiveHost extends Pick<
+  LiveCallsOptions,
+  'ledger' | 'terms' | 'onHandedOver' | 'onDelivered' | 'onCancelled' | 'onError'
+> {
   readonly agent: BaseAgent
   /** Responds for tools that throw. */
   readonly errors: ToolErrors
@@ -41,18 +44,6 @@ export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'o
   ) => ReconnectingLiveModel
   /** Called before a call runs. `outer` is the run that an agent used as a tool runs in. */
   readonly prepareCall: (call: ToolCall, outer: RunState) => void
-  /** A client has so long to run this call. The bridge follows the call, also when the conversation has ended. */
-  readonly onHandedOver: (
-    call: { readonly chat: AppChatRef; readonly messageId: string; readonly toolCallId: string },
-    timeoutMs: number,
-  ) => Promise<void>
-  /** The conversation has the results of these calls, which were handed over. */
-  readonly onDelivered: (chat: AppChatRef, toolCallIds: readonly string[]) => Promise<void>
-  /** The questions of these calls were cancelled, and nobody continues them. */
-  readonly onCancelled: (
-    chat: AppChatRef,
-    calls: readonly { readonly toolCallId: string }[],
-  ) => Promise<void>
   /** Streams a message in a turn of its chat, after the previous turn has ended. */
   readonly openTurn: (chat: AppChatRef, messageId: string, stream: TurnStream) => Promise<Turn>
   /** Called when a result was stored in a message that is not streamed any more. */
@@ -183,6 +174,7 @@ export class LiveParts {
   #createCalls(): LiveCalls {
     const { host, chat } = this.#options
     const { agent, onError, errors, hostPlugins, ledger, terms } = host
+    const { onHandedOver, onDelivered, onCancelled } = host
     const tools = { agent, onError, hostPlugins, errors }
     const { messages, input, session, snapshots } = this
     return new LiveCalls({
@@ -192,9 +184,9 @@ export class LiveParts {
       session,
       ledger,
       terms,
-      onHandedOver: (call, timeoutMs) => host.onHandedOver({ chat, ...call }, timeoutMs),
-      onDelivered: (toolCallId) => host.onDelivered(chat, [toolCallId]),
-      onCancelled: (calls) => host.onCancelled(chat, calls),
+      onHandedOver,
+      onDelivered,
+      onCancelled,
       kinds: terms.kinds,
       runTool: (call, record, outer) =>
         runLiveCall(call, { ...tools, prepare: (ready) => host.prepareCall(ready, outer) }, record),

@@ -2,12 +2,12 @@ import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
 import { canWait } from '../agent/tree/can-wait.ts'
-import { AWAITING_APPROVAL, toStoredResponse } from '../agent/call-responses.ts'
+import { AWAITING_APPROVAL, makeStorable, toStoredResponse } from '../agent/call-responses.ts'
 import type { DecidedNote, EventNotes } from '../agent/events/event-notes.ts'
 import { writeNotes } from '../agent/events/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
-import { makeStorable } from '../calls/approval-events.ts'
 import type { CallKinds, TermsOptions } from '../calls/call-kind.ts'
 import { asClientTool } from '../calls/client-tool.ts'
 import type { CallEvent, CallState } from '../calls/next-call.ts'
@@ -81,15 +81,18 @@ export interface LiveCallsOptions {
   readonly isOpen: () => boolean
   /** Called when a result was stored in a message that is not streamed any more. */
   readonly onLateResult: (messageId: string) => void
-  /** The questions of these calls were cancelled, and nobody continues them. */
-  readonly onCancelled: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
   /** A client has so long to run this call. The bridge follows the call, also when this run has ended. */
   readonly onHandedOver: (
-    call: { readonly messageId: string; readonly toolCallId: string },
+    call: Pick<Approval, 'chat' | 'messageId' | 'toolCallId'>,
     timeoutMs: number,
   ) => Promise<void>
-  /** The conversation has the result of a call that was handed over. */
-  readonly onDelivered: (toolCallId: string) => Promise<void>
+  /** The conversation has the results of these calls, which were handed over. */
+  readonly onDelivered: (chat: AppChatRef, toolCallIds: readonly string[]) => Promise<void>
+  /** The questions of these calls were cancelled, and nobody continues them. */
+  readonly onCancelled: (
+    chat: AppChatRef,
+    calls: readonly Pick<Approval, 'toolCallId'>[],
+  ) => Promise<void>
   /** Another process has settled a call of this run and continues the conversation. */
   readonly onLost: () => void
   /** An error has ended the work on these calls here, before the conversation had their results. Returns whether a sweep continues them. */
@@ -204,7 +207,7 @@ export async function settleCall(
   call.isStored = true
   if (isOutput) call.output?.resolve(true)
   await reportEndings(live, call, note)
-  if (call.isFollowed) await store(() => live.onDelivered(id))
+  if (call.isFollowed) await store(() => live.onDelivered(live.chat, [id]))
   if (!call.state.isCancelled && !live.calls.isClosed)
     sendResult(live, call, toStoredResponse(response))
   live.calls.remove(call)

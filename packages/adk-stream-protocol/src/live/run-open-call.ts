@@ -16,11 +16,11 @@ import { confirmCall, recordOutcome, withEditedArgs, withEdits } from '../calls/
 import type { ToolQuestion } from '../calls/call-terms.ts'
 import { confirmUnasked, resolveQuestionTerms } from '../calls/call-terms.ts'
 import { asClientTool } from '../calls/client-tool.ts'
+import { readFollowUp } from '../calls/follow-up-results.ts'
 import type { FollowUp } from '../calls/follow-ups.ts'
 import {
   findFollowUp,
   pauseForFollowUp,
-  readFollowUp,
   requestFollowUp,
   storeFollowUpEnding,
 } from '../calls/follow-ups.ts'

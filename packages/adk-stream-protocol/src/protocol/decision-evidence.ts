@@ -1,6 +1,4 @@
 import type { UsedGrant } from './grants.ts'
-import { isUsedGrant } from './grants.ts'
-import { isObjectOf, isOneOf, isString, optional } from './guards.ts'
 
 /** The words of a person that decided an approval, and how they said it. */
 export interface DecidingWords {
@@ -19,12 +17,4 @@ export interface DecisionEvidence {
 /** Returns the evidence of a decision, without other fields. */
 export function pickEvidence({ reply, grant }: DecisionEvidence): DecisionEvidence {
   return { ...(reply && { reply }), ...(grant && { grant }) }
-}
-
-/** A guard for each field. */
-export const EVIDENCE_GUARDS = {
-  reply: optional(
-    isObjectOf<DecidingWords>({ words: isString, channel: isOneOf('typed', 'spoken') }),
-  ),
-  grant: optional(isUsedGrant),
 }

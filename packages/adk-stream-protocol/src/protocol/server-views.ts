@@ -12,10 +12,9 @@ import {
   isEither,
 } from './guards.ts'
 
-import type { DecisionEvidence } from './decision-evidence.ts'
-import { EVIDENCE_GUARDS } from './decision-evidence.ts'
+import type { DecidingWords, DecisionEvidence } from './decision-evidence.ts'
 import type { GrantOffer } from './grants.ts'
-import { isGrantOffer } from './grants.ts'
+import { isGrantOffer, isUsedGrant } from './grants.ts'
 import type { ErrorBody } from './error-codes.ts'
 import { isServerError } from './error-codes.ts'
 import type { Preview, ShownPreview } from './preview.ts'
@@ -184,7 +183,10 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   ),
   at: optional(isNumber),
   by: optional(isArrayOf(isPerson)),
-  ...EVIDENCE_GUARDS,
+  reply: optional(
+    isObjectOf<DecidingWords>({ words: isString, channel: isOneOf('typed', 'spoken') }),
+  ),
+  grant: optional(isUsedGrant),
   receipt: optional(isPreview),
   mayDecide: optional(isBoolean),
   whyNot: optional(isString),

@@ -1,5 +1,3 @@
-import { looksLatin } from './look-alikes.ts'
-
 /** A piece of visible text, or a mark for characters that a reader would not notice. */
 export interface TextPiece {
   readonly kind: 'text' | 'mark'
@@ -126,6 +124,35 @@ function isLookAlike(letter: string, word: string): boolean {
   if (script === 'mathematical' || /\p{Script=Latin}/u.test(word)) return true
   const isMixed = /\p{Script=Cyrillic}/u.test(word) && /\p{Script=Greek}/u.test(word)
   return isMixed || looksLatin(word)
+}
+
+/** Cyrillic and Greek letters that most fonts draw like Latin ones, each followed by the Latin letter. */
+const SAME_SHAPE =
+  'АAВBЕEЅSІIЈJКKМMНHОOРPСCТTУYХXаaеeѕsіiјjоoрpсcуyхxԁdԛqԝwһhΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXοo'
+
+/** Letters that a reader may take for Latin ones. Ordinary words of their languages contain them. */
+const SIMILAR_SHAPE =
+  'кkмmтtвbнhгrαaρpνvιiτtκkεeυuωwηnɡgıiɑaᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢz'
+
+/** Whether a word of several letters has only letters of other scripts that look like Latin ones. */
+function looksLatin(word: string): boolean {
+  return word.length > 1 && Array.from(word).every((letter) => findLatin(SAME_SHAPE, letter))
+}
+
+/** Returns the Latin letter that a letter looks like. Returns the letter itself if it looks like none. */
+export function toLatinLetter(letter: string): string {
+  const same = findLatin(SAME_SHAPE, letter)
+  if (same !== undefined) return same
+  const lower = letter.toLowerCase()
+  const similar = findLatin(SIMILAR_SHAPE, lower)
+  if (similar === undefined) return letter
+  return lower === letter ? similar : similar.toUpperCase()
+}
+
+/** Returns the Latin letter that follows a letter in a table. */
+function findLatin(table: string, letter: string): string | undefined {
+  const index = table.indexOf(letter)
+  return index % 2 === 0 ? table[index + 1] : undefined
 }
 
 /** Returns the code point of a character, such as `U+202E`. */

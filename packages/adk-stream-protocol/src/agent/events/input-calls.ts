@@ -5,20 +5,7 @@ import type { Content, FunctionCall, Part } from '@google/genai'
 
 import type { EventNotes } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
-
-/** ADK's call that requests input from a person. */
-export const INPUT_CALL = 'adk_request_input'
-
-/**
- * The name under which a session stores `adk_request_input` calls of a model. ADK 2.0.0 hides events with the original name from the
- * model, with all other calls of the same event: the model would not know what it asked, and ADK would not find the calls of results.
- */
-const STORED_INPUT_CALL = 'bridge_request_input'
-
-/** Returns the name of a tool as clients and the model know it. */
-export function readCallName(name: string): string {
-  return name === STORED_INPUT_CALL ? INPUT_CALL : name
-}
+import { INPUT_CALL, isInterrupt, NODE_CALL, STORED_INPUT_CALL } from './input-names.ts'
 
 /** Returns an event as it is stored: calls of a model for input, and the responses to them, have another name. */
 export function toStoredEvent(event: Event, earlier: readonly Event[]): Event {
@@ -76,27 +63,6 @@ function nameOf({ functionCall, functionResponse }: Part): string | undefined {
 function isInput(part: Part): boolean {
   return nameOf(part) === INPUT_CALL
 }
-
-/** Whether a node of a workflow made the call (`RequestInput`). The workflow looks for the response under the original name. */
-export function isInterrupt({ id, name, args }: NonNullable<Part['functionCall']>): boolean {
-  if (id === undefined || name !== INPUT_CALL) return false
-  const interruptId = args?.['interruptId']
-  return interruptId === id || (typeof interruptId === 'string' && id.startsWith(NODE_CALL))
-}
-
-/**
- * Whether a call waits for a result from outside as soon as it is made. A call that is checked for an approval first waits later, and the
- * question of a model when it is asked: its server may crash before that.
- */
-export function waitsForResult(event: Event, call: FunctionCall): boolean {
-  const { id = '', name = '' } = call
-  if (event.longRunningToolIds?.includes(id) !== true) return false
-  const isQuestion = readCallName(name) === INPUT_CALL && !isInterrupt(call)
-  return !isQuestion && readNotes(event).unchecked?.includes(id) !== true
-}
-
-/** The start of the ids that the bridge gives to calls of workflow nodes. */
-const NODE_CALL = 'node-'
 
 /** Gives each `RequestInput` of a node an id of its own. A node may use the same one in every turn. Changes the event in place. */
 export function renameInterrupts(event: Event): void {

@@ -1,7 +1,8 @@
 import type { Event } from '@google/adk'
 import { createEvent } from '@google/adk'
 
-import { describeEndInside, STOPPED, toEndingNotes } from '../call-responses.ts'
+import { describeEndInside, STOPPED } from '../call-responses.ts'
+import { toEndingNotes } from '../events/approval-notes.ts'
 import type { EventNotes } from '../events/event-notes.ts'
 import { writeNotes } from '../events/event-notes.ts'
 import type { Call } from '../translate/translation.ts'

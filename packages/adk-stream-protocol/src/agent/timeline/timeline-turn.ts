@@ -12,7 +12,7 @@ import type {
 } from '../../protocol/timeline.ts'
 import type { EventNotes, ModelTimes } from '../events/event-notes.ts'
 import { findInner, readNotes } from '../events/event-notes.ts'
-import { readCallName } from '../events/input-calls.ts'
+import { readCallName } from '../events/input-names.ts'
 import { isModelOutput } from '../tool-call.ts'
 import type { StoredTurn } from '../history/stored-turns.ts'
 import { replayTurn } from '../history/replay-turn.ts'

@@ -1,7 +1,3 @@
-import { randomUUID } from 'node:crypto'
-
-import type { Event } from '@google/adk'
-import { createEvent } from '@google/adk'
 import type {
   BlockedReason,
   FinishReason as GeminiFinishReason,
@@ -11,7 +7,6 @@ import type {
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { FinishReason, TurnError } from '../../protocol/message.ts'
-import { writeNotes } from '../events/event-notes.ts'
 
 /** How a reply ended. */
 export interface ReplyEnd {
@@ -106,7 +101,7 @@ export function isReplyEnd({
 export const NODE_INTERRUPTED = 'NODE_INTERRUPTED'
 
 /** The code of a reply that the server, and not the model, failed to complete. Its message has the error that the client received. */
-const REPLY_FAILED = 'REPLY_FAILED'
+export const REPLY_FAILED = 'REPLY_FAILED'
 
 /**
  * Returns what a client may know about an ADK error event (ER2). `errorCode` is Gemini's HTTP status or block reason.
@@ -193,19 +188,4 @@ export function readRetryDelay(message: string): number | undefined {
   const found = /retry in ([\d.]+)\s?s/.exec(message) ?? /"retryDelay":\s*"([\d.]+)s"/.exec(message)
   const seconds = found?.[1]
   return seconds === undefined ? undefined : Math.ceil(Number(seconds))
-}
-
-/** Creates the event that stores how a reply failed, so that a reload shows it. */
-export function createFailureEvent(
-  messageId: string,
-  author: string,
-  { code, retryAfterSeconds }: TurnError | ProtocolError,
-): Event {
-  return createEvent({
-    author,
-    invocationId: randomUUID(),
-    errorCode: REPLY_FAILED,
-    errorMessage: JSON.stringify({ code, retryAfterSeconds }),
-    customMetadata: writeNotes({ messageId }),
-  })
 }

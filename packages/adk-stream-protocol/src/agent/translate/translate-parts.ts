@@ -15,7 +15,7 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { DENIED_BEFORE, describeToolFailure, PENDING_INSIDE } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../events/event-notes.ts'
 import { readNotes } from '../events/event-notes.ts'
-import { isInterrupt, readCallName, waitsForResult } from '../events/input-calls.ts'
+import { isInterrupt, readCallName, waitsForResult } from '../events/input-names.ts'
 import { readOriginalCall } from '../tool-call.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
 import { countAudio, isPcm, toPcm } from './count-usage.ts'
@@ -116,8 +116,9 @@ function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void 
       writer.settle(asked, { errorText: UNSUPPORTED_REQUEST.credential })
     return
   }
-  const state = waitsForResult(event, call) ? 'waiting' : 'running'
-  const { steps, asked } = readNotes(event)
+  const notes = readNotes(event)
+  const { steps, asked } = notes
+  const state = waitsForResult(event, call, notes) ? 'waiting' : 'running'
   const isLongRunning = event.longRunningToolIds?.includes(id) === true
   writer.writeCall({ id, toolName, input, state, steps, isLongRunning })
   // A node of a workflow asks without a confirmation request.

@@ -22,7 +22,7 @@ import { findApprovalBlocker, findOverriddenRun } from './can-wait.ts'
 import { streamsArguments } from '../adk-workarounds/model-call-ids.ts'
 import { checkAgentCard } from './remote-agents.ts'
 import { canNodeWait, listOwnNodes, readInner } from './workflow-nodes.ts'
-import { INPUT_CALL } from '../events/input-calls.ts'
+import { INPUT_CALL } from '../events/input-names.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 
 /** A tool of an agent, at any depth. */

@@ -11,7 +11,7 @@ import { isCallWaiting } from '../translate/translation.ts'
 import { hasFinalResponse } from '../events/event-calls.ts'
 import { findInner, readNotes, writeNotes } from '../events/event-notes.ts'
 import { endsAgent } from '../events/event-calls.ts'
-import { waitsForResult } from '../events/input-calls.ts'
+import { waitsForResult } from '../events/input-names.ts'
 import type { StoredTurn } from '../history/stored-turns.ts'
 import { replayTurn } from '../history/replay-turn.ts'
 
@@ -233,7 +233,7 @@ function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
 
 function isWaiting(events: readonly Event[], event: Event, call: FunctionCall): boolean {
   const { id = '' } = call
-  if (waitsForResult(event, call)) return true
+  if (waitsForResult(event, call, readNotes(event))) return true
   return events.some((other) => {
     const { checked = [], handedOver = [] } = readNotes(other)
     return checked.includes(id) || handedOver.includes(id)

@@ -7,7 +7,7 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { hasFinalResponse } from '../events/event-calls.ts'
 import type { NodeNote, ProgressNote, StepNote } from '../events/event-notes.ts'
 import { readNotes } from '../events/event-notes.ts'
-import { INPUT_CALL, isInterrupt } from '../events/input-calls.ts'
+import { INPUT_CALL, isInterrupt } from '../events/input-names.ts'
 import { findTurn } from '../history/stored-turns.ts'
 
 /** The runs of the nodes of a workflow in one turn. */

@@ -22,7 +22,8 @@ import {
 import type { Content } from '@google/genai'
 
 import { toError, wrapRun } from '../../agent/adk-workarounds/guard-tool.ts'
-import { describeEnding, PENDING_INSIDE, toEndingEvent } from '../../agent/call-responses.ts'
+import { describeEnding, PENDING_INSIDE } from '../../agent/call-responses.ts'
+import { toEndingEvent } from '../../agent/events/approval-notes.ts'
 import type { PausedNote } from '../../agent/events/event-notes.ts'
 import { readNotes, writeNotes } from '../../agent/events/event-notes.ts'
 import { renameAnsweredCalls } from '../../agent/events/input-calls.ts'

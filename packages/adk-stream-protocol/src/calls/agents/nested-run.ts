@@ -1,7 +1,7 @@
 import type { BaseAgent } from '@google/adk'
 
 import { toError } from '../../agent/adk-workarounds/guard-tool.ts'
-import { toEndingNotes } from '../../agent/call-responses.ts'
+import { toEndingNotes } from '../../agent/events/approval-notes.ts'
 import type { EventNotes } from '../../agent/events/event-notes.ts'
 import type { RootRun, RunCause, StoppedRun } from '../run-state.ts'
 import { RunState } from '../run-state.ts'

@@ -4,7 +4,7 @@ import type { FunctionCall, Part } from '@google/genai'
 
 import type { AskedNote } from '../../agent/events/event-notes.ts'
 import { writeNotes } from '../../agent/events/event-notes.ts'
-import { isInterrupt } from '../../agent/events/input-calls.ts'
+import { isInterrupt } from '../../agent/events/input-names.ts'
 import type { ResolvedTerms } from '../../approvals/policy.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { RequestOptions, RunEvent } from '../approval-requests.ts'

@@ -17,7 +17,7 @@ import { confineRemoteEvent, readPause, toRemoteCall } from '../../agent/tree/re
 import { PENDING } from '../../agent/call-responses.ts'
 import type { RemoteCallNote } from '../../agent/events/event-notes.ts'
 import { writeNotes } from '../../agent/events/event-notes.ts'
-import { INPUT_CALL } from '../../agent/events/input-calls.ts'
+import { INPUT_CALL } from '../../agent/events/input-names.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { ResolvedTerms } from '../../approvals/policy.ts'

@@ -4,7 +4,7 @@ import type { RemotePause, RemoteRequest } from '../../agent/tree/remote-agents.
 import { isRequest, readTask } from '../../agent/tree/remote-agents.ts'
 import type { RemoteCallNote } from '../../agent/events/event-notes.ts'
 import { findInner, readNotes } from '../../agent/events/event-notes.ts'
-import { INPUT_CALL } from '../../agent/events/input-calls.ts'
+import { INPUT_CALL } from '../../agent/events/input-names.ts'
 import { isDeeperThan } from '../../approvals/digest.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'

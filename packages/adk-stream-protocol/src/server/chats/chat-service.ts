@@ -419,12 +419,12 @@ export class ChatService {
     const found = await findStoredCall(backend, chat, output.toolCallId)
     const key = toAppChat(backend, chat)
     const tool = found && (await backend.findTool(key, found.call.toolName))
-    const isClientTool = tool !== undefined && asClientTool(tool) !== undefined
+    const client = tool && asClientTool(tool)
     const isWaiting = found?.call.state === 'waiting'
     // BT3: only the application completes other long-running tools.
-    if (found && !isClientTool && (isWaiting || tool?.isLongRunning))
+    if (found && !client && (isWaiting || tool?.isLongRunning))
       throw refuseForeignOutput(found.call)
-    if (!isWaiting || !isClientTool)
+    if (!isWaiting || !client)
       throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
     await turnService.resume(chat, found.messageId, { outputs: [output], background: true })
   }

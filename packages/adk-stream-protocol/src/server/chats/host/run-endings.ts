@@ -13,7 +13,7 @@ import {
   respondToDanglingCalls,
   storePartialReply,
 } from '../../../agent/tree/interrupted-turn.ts'
-import { createFailureEvent } from '../../../agent/translate/model-outcome.ts'
+import { createFailureEvent } from '../../../agent/translate/failure-event.ts'
 import { type StoredTurn, findTurn, splitTurns } from '../../../agent/history/stored-turns.ts'
 import { chatOf } from '../../../agent/tool-call.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'

@@ -1,7 +1,8 @@
 import type { Event } from '@google/adk'
 
 import type { Ending } from '../../../agent/call-responses.ts'
-import { describeEnding, describeEndInside, toEndingNotes } from '../../../agent/call-responses.ts'
+import { describeEnding, describeEndInside } from '../../../agent/call-responses.ts'
+import { toEndingNotes } from '../../../agent/events/approval-notes.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import { hasFollowUp } from '../../../calls/follow-ups.ts'
