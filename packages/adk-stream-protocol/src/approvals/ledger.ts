@@ -53,8 +53,8 @@ export interface ApprovalRequest extends Call {
   readonly messageId: string
   readonly terms: ApprovalTerms
   readonly deadlineMs: number
-  /** Whether a live session of this worker made the call. Default false. */
-  readonly live?: boolean
+  /** Whether this worker has the call and reacts to the decision: a live session made it, or it asks while it runs. Default false. */
+  readonly isAwaited?: boolean
 }
 
 /** The approvals of an application. Each change is one compare-and-set in the store, written together with its audit entry. */
@@ -107,7 +107,7 @@ export class Ledger {
   async request(request: ApprovalRequest): Promise<Approval | Refusal> {
     const { approval, event, entry } = await this.#create(request)
     const { chat, toolCallId, digest } = approval
-    if (request.live === true) this.#isAwaited = true
+    if (request.isAwaited === true) this.#isAwaited = true
     switch (await this.#store.insert(approval, entry, this.#quota)) {
       case 'inserted':
         this.#writer.publish(approval, event)
@@ -163,7 +163,7 @@ export class Ledger {
       id,
       chat,
       ...asked,
-      ...(request.live === true && { liveWorker: this.worker }),
+      ...(request.isAwaited === true && { liveWorker: this.worker }),
       requestedAt: at,
       deadline,
       votes: [],

@@ -193,17 +193,17 @@ export class ApprovalPlugin extends QuietPlugin {
     return { response: await this.runner.perform(effect, call, run) }
   }
 
-  /** Prepares a call of a live model. If it calls an `AgentTool`, its agent runs in place of the tool. */
-  prepareLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
-    const { canWait = false, askFollowUp = this.#host.askFollowUp } = outer.live ?? {}
+  /** Prepares a call that ADK does not run. If it calls an `AgentTool`, its agent runs in place of the tool. */
+  prepareOutsideAdk(call: ToolCall, outer: RunState, plugins: PluginManager): void {
+    const { canWait = false, askFollowUp = this.#host.askFollowUp } = outer.outside ?? {}
     this.#options.kinds.prepare(call, { run: outer, host: { ...this.#host, askFollowUp } })
     this.agents.runOutsideAdk(call, { outer, canWait, plugins })
   }
 
-  /** Returns the terms of the calls of a run. A live session has a deadline of its own. */
+  /** Returns the terms of the calls of a run. Calls that ADK does not run have a deadline of their own. */
   #termsOf(run: RunState | undefined): TermsOptions {
-    const { live } = run?.chatRun ?? {}
-    return live ? { ...this.#options, deadlineMs: live.deadlineMs } : this.#options
+    const { outside } = run?.chatRun ?? {}
+    return outside ? { ...this.#options, deadlineMs: outside.deadlineMs } : this.#options
   }
 
   override async afterToolCallback(
@@ -263,10 +263,8 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.runs.find(call.toolContext.invocationContext)
     const resolved = await resolveQuestionTerms(call, { hint: '' }, this.#termsOf(run))
     const terms = resolved && kinds.toTerms(call.toolContext, resolved)
-    const { onAsk: onAskLive } = run?.chatRun.live ?? {}
-    return terms
-      ? requestFollowUp(call, { approval, terms, ledger, onAskLive })
-      : APPROVAL_UNAVAILABLE
+    const { onAsk } = run?.chatRun.outside ?? {}
+    return terms ? requestFollowUp(call, { approval, terms, ledger, onAsk }) : APPROVAL_UNAVAILABLE
   }
 
   override async onToolErrorCallback(

@@ -86,8 +86,8 @@ async function requestApproval(
   run.asking.delete(original.id)
   const { deadlineMs, ...rest } = terms
   const { chatRun } = run
-  const { live } = chatRun
-  live?.onAsk(original.id)
+  const { outside } = chatRun
+  outside?.onAsk(original.id)
   const requested = await ledger.request({
     id: functionCall.id,
     chat: chatOf(context.session),
@@ -97,7 +97,7 @@ async function requestApproval(
     args: original.args,
     terms: describeTerms(rest, run, context),
     deadlineMs,
-    ...(live && { live: true }),
+    ...(outside && { isAwaited: true }),
   })
   // A call that repeats the id of an earlier one is not that call, even with the same arguments.
   if (!isRefusal(requested) && requested.id === functionCall.id) {

@@ -24,8 +24,8 @@ interface FollowUpOptions {
   readonly approval: Approval
   readonly terms: ResolvedTerms
   readonly ledger: Ledger
-  /** Called in a live session before the question is asked, because it may end at once. */
-  readonly onAskLive?: ((toolCallId: string) => void) | undefined
+  /** Set if ADK does not run the call. Called before the question is asked, because it may end at once. */
+  readonly onAsk?: ((toolCallId: string) => void) | undefined
 }
 
 /** An approved call that has asked a person for something else while it ran, such as a sign-in. */
@@ -40,13 +40,13 @@ export interface FollowUp {
  */
 export async function requestFollowUp(
   { tool, toolArgs, toolContext }: ToolCall,
-  { approval, terms, ledger, onAskLive }: FollowUpOptions,
+  { approval, terms, ledger, onAsk }: FollowUpOptions,
 ): Promise<Response> {
   const { deadlineMs, ...rest } = terms
   const { chat, messageId } = approval
   const path = approval.terms.path ?? [toolContext.agentName]
   const toolCallId = toFollowUpId(approval.toolCallId, terms.kind)
-  onAskLive?.(toolCallId)
+  onAsk?.(toolCallId)
   const question = await ledger.request({
     chat,
     messageId,
@@ -55,7 +55,7 @@ export async function requestFollowUp(
     args: toolArgs,
     terms: { ...rest, path },
     deadlineMs,
-    ...(onAskLive && { live: true }),
+    ...(onAsk && { isAwaited: true }),
   })
   if (isRefusal(question)) return describeRefusedRequest(question)
   // The question may have ended before a crash.

@@ -46,8 +46,8 @@ export interface Pause {
   readonly asked: CallQuestion[]
 }
 
-/** A call of a live session that runs an agent. ADK does not run the call, and several calls may run at once. */
-interface LiveCallRun {
+/** What runs a call that ADK does not run: a live session. Several of its calls may run at once. */
+interface OutsideRun {
   /** How long people may take if the policy does not say, in ms. */
   readonly deadlineMs: number | undefined
   /** Whether the call can wait for approvals inside. */
@@ -59,11 +59,11 @@ interface LiveCallRun {
   /** Asks a person for something that the approved call needs while it runs. */
   readonly askFollowUp: (call: ToolCall, approval: Approval) => Promise<Record<string, unknown>>
   /** How the call asks while it runs. */
-  readonly questions: LiveQuestions
+  readonly questions: OutsideQuestions
 }
 
-/** How a call of a live session asks while it runs. */
-export interface LiveQuestions {
+/** How such a call asks while it runs. */
+export interface OutsideQuestions {
   /** Aborted when the session ends, or the model cancels the call. */
   readonly signal: AbortSignal
   /** Stores an event of the question in the session of the chat, and streams it. */
@@ -104,8 +104,8 @@ export class RunState {
   readonly pausing = new SparseMap<string, Pause>()
   /** The runs of agents used as tools that have not ended or were stopped. */
   readonly inner = new SparseSet<RunState>()
-  /** Set for a call of a live session. */
-  readonly live: LiveCallRun | undefined
+  /** Set for a call that ADK does not run. */
+  readonly outside: OutsideRun | undefined
   /** The questions that calls of this run ask while they run. A person is asked one at a time. */
   readonly questions: QuestionQueue
   /** Called when ADK has stored the message that starts the run. */
@@ -122,11 +122,11 @@ export class RunState {
   #appended: Event[] = []
   #loss: Error | undefined
 
-  constructor(messageId: string, cause: RunCause, live?: LiveCallRun) {
+  constructor(messageId: string, cause: RunCause, outside?: OutsideRun) {
     this.messageId = messageId
     this.cause = cause
-    this.live = live
-    this.questions = live?.questions.queue ?? { last: Promise.resolve() }
+    this.outside = outside
+    this.questions = outside?.questions.queue ?? { last: Promise.resolve() }
   }
 
   /** The names of the agents from the one that called first to this one. Undefined for the agent of the chat. */
@@ -333,7 +333,7 @@ export function createNote({ run, author }: RootRun, notes: EventNotes): Event {
 export async function storeNote(root: RootRun, notes: EventNotes): Promise<void> {
   const { run, session, sessions } = root
   const event = createNote(root, notes)
-  if (run.live) return run.live.store(event)
+  if (run.outside) return run.outside.store(event)
   await sessions?.appendEvent({ session, event })
   run.append(event)
 }

@@ -148,7 +148,7 @@ async function requestApproval(
     messageId,
     terms: withUserText(terms, session.events, messageId),
     deadlineMs,
-    live: true,
+    isAwaited: true,
   })
   await live.calls.advance(
     call,

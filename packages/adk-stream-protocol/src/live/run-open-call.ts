@@ -25,7 +25,7 @@ import {
   storeFollowUpEnding,
 } from '../calls/follow-ups.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
-import type { LiveQuestions } from '../calls/run-state.ts'
+import type { OutsideQuestions } from '../calls/run-state.ts'
 import { RunState } from '../calls/run-state.ts'
 import type { LiveSession, OpenCall } from './open-call.ts'
 import {
@@ -151,10 +151,10 @@ async function askFollowUp(
   const { ledger } = live
   const terms = await resolveQuestion(live, toolCall, { hint: '' })
   if (!terms) return APPROVAL_UNAVAILABLE
-  const onAskLive = (id: string): void => {
+  const onAsk = (id: string): void => {
     if (live.calls.isOpen(call)) addInside(live, call, id)
   }
-  return requestFollowUp(toolCall, { approval, terms, ledger, onAskLive })
+  return requestFollowUp(toolCall, { approval, terms, ledger, onAsk })
 }
 
 /** Continues an approved call whose follow-up has ended: runs it, or settles it without running it. */
@@ -213,7 +213,7 @@ function createRun(live: LiveSession, call: OpenCall): RunState {
 }
 
 /** Lets a call ask a person while it runs. The message pauses then, as for any other question. */
-function createQuestions(live: LiveSession, call: OpenCall): LiveQuestions {
+function createQuestions(live: LiveSession, call: OpenCall): OutsideQuestions {
   const { messages, onStateChange } = live
   return {
     // Node.js creates the signal when it is read first. Most calls ask nothing.

@@ -306,7 +306,7 @@ test('[AP507] a question whose process has crashed is cancelled', async () => {
       idempotent: false,
     },
     deadlineMs: 3_600_000,
-    live: true,
+    isAwaited: true,
   })
   await page.untilState('id' in question ? question.id : '', 'cancelled')
   expect(await page.inbox()).toEqual([])

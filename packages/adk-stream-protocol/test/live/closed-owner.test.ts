@@ -16,7 +16,7 @@ test.each([
   const store = await openSqliteStore({ path: folder.file('approvals.db') })
   const owner = new Ledger({ store: store.approvals, appName: 'demo' })
   const other = new Ledger({ store: store.approvals, appName: 'demo' })
-  const { id } = taken(await owner.request({ ...requestOf(), live: true }))
+  const { id } = taken(await owner.request({ ...requestOf(), isAwaited: true }))
   if (closes) await owner.close()
   const denied = taken(await other.decide(id, { by: hanako, approved: false }))
   let polls = 0
@@ -45,7 +45,7 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
   const store = await openSqliteStore({ path: folder.file('approvals.db') })
   const first = new Ledger({ store: store.approvals, appName: 'demo' })
   const other = new Ledger({ store: store.approvals, appName: 'demo' })
-  const approval = taken(await first.request({ ...requestOf(), live: true }))
+  const approval = taken(await first.request({ ...requestOf(), isAwaited: true }))
   await first.locks.lockLive(approval.chat)
   const workers: string[] = []
   let owner = 'first'
@@ -95,7 +95,7 @@ test('[LG290] a worker that still runs a call does not end its lease', async () 
   const store = await openSqliteStore({ path: folder.file('approvals.db') })
   const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
   const request = requestOf()
-  const approval = taken(await ledger.request({ ...request, live: true }))
+  const approval = taken(await ledger.request({ ...request, isAwaited: true }))
   await ledger.decideAndClaim(approval, { by: hanako, approved: true }, request)
   await ledger.close()
   expect(await ledger.hasClosed(ledger.worker)).toBe(false)

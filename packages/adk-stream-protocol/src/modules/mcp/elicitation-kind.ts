@@ -75,7 +75,7 @@ function allowElicitation(
   const { tool, toolContext } = call
   const mcpTool = readMcpTool(tool)
   const root = run.rootOf(toolContext.invocationContext)
-  const canShow = root.sessions !== undefined || root.run.live !== undefined
+  const canShow = root.sessions !== undefined || root.run.outside !== undefined
   if (!mcpTool || toolContext.functionCallId === undefined || !canShow) return
   const asking = { host, call, run, root, count: 0 }
   wrapRun(toolContext, owner, (_run, args) =>
@@ -93,8 +93,8 @@ async function elicitNext(
   params: ElicitRequest['params'],
   signal: AbortSignal,
 ): Promise<ElicitResult | ElicitFault> {
-  const { questions, live } = asking.root.run
-  const ended = live ? AbortSignal.any([signal, live.questions.signal]) : signal
+  const { questions, outside } = asking.root.run
+  const ended = outside ? AbortSignal.any([signal, outside.questions.signal]) : signal
   const asked = questions.last.then(() => (ended.aborted ? CANCEL : elicit(asking, params, ended)))
   questions.last = asked.catch(() => undefined)
   return asked
@@ -114,11 +114,11 @@ async function elicit(
   if (!question)
     return { fault: 'Nobody was asked: too many questions wait for an answer. Ask later.' }
   try {
-    const { questions: live } = asking.root.run.live ?? {}
+    const { questions } = asking.root.run.outside ?? {}
     await show(asking, { askedDuringCalls: [toElicited(asking, question)] })
-    live?.onStateChange('asked')
+    questions?.onStateChange('asked')
     const ended = await untilEnded(asking, question, signal)
-    live?.onStateChange('ended')
+    questions?.onStateChange('ended')
     await report(asking, ended)
     return toResult(ended, request)
   } catch (error) {
@@ -138,8 +138,8 @@ async function requestAnswer(
   const toolCallId = `${call.toolContext.functionCallId}.elicitation.${randomUUID()}`
   const claims = readToolClaims(call.tool)
   // The owner of the chat is asked, even if other people approve calls of the tool.
-  const { live } = root.run
-  const deadline = live && { deadlineMs: live.deadlineMs }
+  const { outside } = root.run
+  const deadline = outside && { deadlineMs: outside.deadlineMs }
   const asks = { ...host, policy: {}, ...deadline }
   const resolved = await resolveQuestionTerms(call, { hint: message }, asks)
   if (!resolved) return undefined
@@ -161,7 +161,7 @@ async function requestAnswer(
     terms: { ...terms, ...(run.path && { path: run.path }) },
     deadlineMs,
     // The call that asks runs in this process.
-    live: true,
+    isAwaited: true,
   })
   return isRefusal(question) ? undefined : question
 }
@@ -205,7 +205,7 @@ const CANCEL: ElicitResult = { action: 'cancel' }
 async function show({ root }: AskingCall, notes: EventNotes): Promise<void> {
   const { run, session, sessions } = root
   const event = createNote(root, notes)
-  if (run.live) return run.live.questions.show(event)
+  if (run.outside) return run.outside.questions.show(event)
   await sessions?.appendEvent({ session, event })
   run.show(event)
 }

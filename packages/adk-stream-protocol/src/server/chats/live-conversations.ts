@@ -98,7 +98,7 @@ export function createConversationStarter(
       terms: { ...terms, kinds, prior },
       runConfig,
       agent,
-      prepareCall: (call, outer) => host.prepareLive(name, call, outer),
+      prepareCall: (call, outer) => host.prepareOutsideAdk(name, call, outer),
       services: {
         ...adkServices,
         appName,

@@ -65,7 +65,7 @@ export class Operations {
   }
 
   /** A turn has ended. For a live session, every message is a turn. */
-  turnEnded(turn: TurnInfo, { end, paused, stats }: RunOutcome, isLive: boolean): void {
+  turnEnded(turn: TurnInfo, { end, paused, stats }: RunOutcome, isSpoken: boolean): void {
     const { chunks, durationMs, firstChunkMs, errorCode, calls } = stats
     const { turnsEnded, turnDuration, firstChunk, leasesLost } = this.#metrics
     const outcome = end === 'completed' && paused ? 'paused' : end
@@ -73,7 +73,7 @@ export class Operations {
     turnDuration.record(durationMs / 1_000, { outcome })
     this.#metrics.chunks.add(chunks)
     // A message of a live session begins with its first chunk.
-    if (!isLive && firstChunkMs !== undefined) firstChunk.record(firstChunkMs / 1_000)
+    if (!isSpoken && firstChunkMs !== undefined) firstChunk.record(firstChunkMs / 1_000)
     if (errorCode === 'turn-lost') leasesLost.add(1)
     for (const { toolName, hasFailed } of calls)
       this.#toolEnded(toolName, hasFailed ? 'failed' : 'succeeded')

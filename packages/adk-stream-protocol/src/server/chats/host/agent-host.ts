@@ -243,9 +243,9 @@ export class AgentHost {
   }
 
   /** Prepares a call of the live model of an agent. */
-  prepareLive(agentName: string, call: ToolCall, outer: RunState): void {
+  prepareOutsideAdk(agentName: string, call: ToolCall, outer: RunState): void {
     const { runner, gate } = this.#agents.get(agentName) ?? {}
-    if (runner) gate?.prepareLive(call, outer, runner.pluginManager)
+    if (runner) gate?.prepareOutsideAdk(call, outer, runner.pluginManager)
   }
 
   /** Whether a call was started with `startCall` and no run has collected its result. */

@@ -14,19 +14,19 @@ const MOVED_ON = 'the person wrote something else'
 
 /**
  * Cancels the pending approvals of a chat, and writes the cancellations into its session for the model and the client. A live session
- * writes those of its own calls (`isLive`).
+ * writes those of its own calls (`isWrittenThere`).
  */
 export async function cancelPending(
   backend: Backend,
   chat: AppChatRef,
-  isLive: (approval: Approval) => boolean = () => false,
+  isWrittenThere: (approval: Approval) => boolean = () => false,
 ): Promise<void> {
   const ended: Approval[] = []
   for (const approval of await backend.ledger.pendingOf(chat)) {
     // Asked before the cancellation, which removes the call from its live session.
-    const isWrittenThere = isLive(approval)
+    const isWritten = isWrittenThere(approval)
     const cancelled = await backend.ledger.cancel(approval.id, MOVED_ON)
-    if (isRefusal(cancelled) || isWrittenThere) continue
+    if (isRefusal(cancelled) || isWritten) continue
     await writeEnding(backend, cancelled)
     ended.push(cancelled)
   }

@@ -38,8 +38,8 @@ export interface TurnRunsOptions extends TranslationOptions {
   readonly onTurn: (started: StartedTurn) => void
   /** Called when results of approved calls were stored after their turn was stopped. The turn may have ended. */
   readonly onLateResults: (turn: TurnInfo) => void
-  /** Called when the run of a turn has ended. `isLive` says that it was a message of a live session. */
-  readonly onTurnEnd: (turn: TurnInfo, outcome: RunOutcome, isLive: boolean) => void
+  /** Called when the run of a turn has ended. `isSpoken` says that it was a message of a live session. */
+  readonly onTurnEnd: (turn: TurnInfo, outcome: RunOutcome, isSpoken: boolean) => void
 }
 
 /** The events of a run, and how they are streamed. */
