@@ -100,6 +100,11 @@ export const FEATURES: readonly Feature[] = [
       /Notify(?:Bridge)?Options|openNotify|[nN]otices(?![a-z])|NOTICE_|NoticeStore|modules\/notify/,
   },
   {
+    name: 'personal records',
+    own: ['modules/notify/', ...ofTables('personal-records')],
+    identifiers: /PERSONAL_RECORD|[pP]ersonalRecords?(?![a-z])|RequiredRecord|require-record/,
+  },
+  {
     name: 'grants',
     own: [
       'approvals/grant.ts',

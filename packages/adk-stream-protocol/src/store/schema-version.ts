@@ -4,7 +4,7 @@ import { StoreError } from './store-error.ts'
  * The version of the first released schema. Databases with a lower one were created during the development of the library. Until the first
  * release, every change of the schema or of stored JSON raises it.
  */
-export const FIRST_VERSION = 103
+export const FIRST_VERSION = 104
 
 /** Returns the version that a database has after a number of migrations. */
 export function versionAfter(migrations: number): number {

@@ -4,6 +4,7 @@ import type { CredentialStore } from './tables/credentials.ts'
 import type { LiveSessionStore } from './tables/live-sessions.ts'
 import type { GrantStore } from './tables/grants.ts'
 import type { NoticeStore } from './tables/notices.ts'
+import type { PersonalRecordStore } from './tables/personal-records.ts'
 import type { BrowserCallStore } from './tables/browser-calls.ts'
 import type { Owner } from './keys.ts'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
@@ -30,6 +31,8 @@ export interface Store extends AsyncDisposable {
   readonly credentials?: CredentialStore
   /** What people are told about approvals. Without it, the bridge rejects the option `notify`. */
   readonly notices?: NoticeStore
+  /** Small records of people. Without it, the bridge rejects options that need them. Its approval store also checks the `writes` of transitions that name one. */
+  readonly personalRecords?: PersonalRecordStore
   /** Decisions of people for calls that follow. Without it, policies cannot offer any. Its approval store also stores the `writes` of transitions. */
   readonly grants?: GrantStore
   /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */

@@ -30,8 +30,9 @@ function choose(
   approval: Approval,
   decision: Partial<Decision> = {},
   offerId = approval.terms.offers?.[0]?.id ?? '',
+  recent: readonly Approval[] = [],
 ): StoredGrant | string {
-  const means = byGiving({ grantId: 'grant-1', offerId, policyVersion: 'v1' })
+  const means = byGiving({ grantId: 'grant-1', offerId, policyVersion: 'v1', recent })
   const command = { type: 'decide', by: hanako, approved: true, means, ...decision } as const
   const result = nextApproval(approval, command, NOON)
   if (isRefusal(result)) return result.refused
@@ -67,6 +68,42 @@ async function callOf(
 }
 
 const withArgs = (args: object): Promise<UndecidedCall> => callOf({ args: { ...ARGS, ...args } })
+
+const SECOND = 1_000
+
+/** Approvals of a person that were requested some time before noon, each decided after a delay. */
+function approvedBefore(
+  count: number,
+  { requested = 30 * SECOND, took = SECOND, by = 'hanako', ...vote }: Approved = {},
+): Approval[] {
+  const requestedAt = NOON - requested
+  const given = { principalId: by, step: 0, at: requestedAt + took, ...vote }
+  return Array.from({ length: count }, () => ({ ...askedFor(), requestedAt, votes: [given] }))
+}
+
+interface Approved extends Pick<Approval['votes'][number], 'grant'> {
+  readonly requested?: number
+  readonly took?: number
+  readonly by?: string
+}
+
+test.each<[string, Approval[], boolean]>([
+  ['ten calls at once', approvedBefore(10), false],
+  ['ten calls over a minute ago', approvedBefore(10, { requested: 62 * SECOND }), true],
+  ['nine calls at once', approvedBefore(9), true],
+  ['ten calls, each after two seconds', approvedBefore(10, { took: 2 * SECOND }), true],
+  ['ten calls by a grant', approvedBefore(10, { grant: { id: 'grant-0', at: NOON } }), true],
+  ['no call, while another person approves ten', approvedBefore(10, { by: 'taro' }), true],
+])('[GR1634] a person who has approved %s', async (_what, recent, isGiven) => {
+  const approval = askedFor({
+    args: ARGS,
+    terms: await termsOf({ grants: [BUDGET, { effect: 'deny' }] }),
+  })
+  const [approve, deny] = (approval.terms.offers ?? []).map(({ id }) => id)
+  expect(typeof choose(approval, {}, approve, recent)).toBe(isGiven ? 'object' : 'string')
+  // A grant to deny is always given.
+  expect(typeof choose(approval, { approved: false }, deny, recent)).toBe('object')
+})
 
 test.each<[string, () => Promise<UndecidedCall>]>([
   ['the same call', () => callOf()],

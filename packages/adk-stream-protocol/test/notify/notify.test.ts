@@ -202,6 +202,49 @@ test('[NT1567] only those who may see an approval read who was told, and not wha
   expect(await response.json()).toMatchObject({ error: { code: 'unknown-approval' } })
 })
 
+test('[NT1579] a person who approves every call at once is reported once, in the log and to a channel', async () => {
+  const [chat, audit] = [recorder(), recorder()]
+  const entries: { readonly event: string; readonly decidedBy?: string }[] = []
+  await using opened = await open(
+    {
+      channels: { chat: chat.channel, audit: audit.channel },
+      plan: () => [{ tell: 'chat' }],
+      // The machine of a test may be slow.
+      fastApprovals: { tell: 'audit', to: 'risk', decisions: 3, withinMs: 3_600_000 },
+    },
+    { log: (entry) => entries.push(entry) },
+  )
+  const decide = async (chatId: string, approved = true): Promise<void> => {
+    const id = await opened.pay(chatId)
+    await opened.testBridge.page().decide(id, { approved })
+  }
+  for (const chatId of ['1', '2']) await decide(chatId)
+  // A denial is a sign that the person reads.
+  await decide('3', false)
+  for (const chatId of ['4', '5']) await decide(chatId)
+  await expect.poll(() => chat.types().filter((type) => type === 'succeeded').length).toBe(4)
+  expect(audit.notices).toEqual([])
+  await decide('6')
+  await expect.poll(audit.types).toEqual(['approver.fast'])
+  expect(audit.notices[0]).toMatchObject({
+    to: 'risk',
+    by: 'hanako',
+    pace: { decisions: 3, fast: 3, withinMs: 3_600_000 },
+  })
+  const logged = entries.filter(({ event }) => event === 'approver.fast')
+  expect(logged).toMatchObject([{ decidedBy: 'hanako' }])
+  // It starts again.
+  for (const chatId of ['7', '8']) await decide(chatId)
+  await expect.poll(() => chat.types().filter((type) => type === 'succeeded').length).toBe(7)
+  // The channel hears nothing else of the approval with which the person was reported.
+  expect(audit.types()).toEqual(['approver.fast'])
+})
+
+test('[NT1579] a channel that does not exist cannot be told', async () => {
+  const channels = { chat: recorder().channel }
+  await expect(open({ channels, fastApprovals: { tell: 'audit' } })).rejects.toThrow('audit')
+})
+
 async function readLog(testBridge: TestBridge, id: string): Promise<unknown> {
   const url = `${testBridge.url}/approvals/${id}/notices`
   const read = async (): Promise<{ readonly notices: readonly { readonly state: string }[] }> =>

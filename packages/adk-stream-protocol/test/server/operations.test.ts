@@ -69,7 +69,10 @@ test('[OB300] metrics count approvals, and the tools that ran after them', async
     'process_payment approved': 1,
     'process_payment denied': 1,
   })
-  expect(await metrics.read('approval.time_to_decision')).toEqual({ approved: 1, denied: 1 })
+  expect(await metrics.read('approval.time_to_decision')).toEqual({
+    'process_payment approved': 1,
+    'process_payment denied': 1,
+  })
   expect(await metrics.read('approval.pending')).toEqual({ '': 0 })
   expect(await metrics.read('tool.ended')).toEqual({ 'process_payment succeeded': 1 })
   expect(await metrics.read('turn.ended')).toEqual({ paused: 2, completed: 2 })

@@ -48,6 +48,9 @@ export const openGrants: OpenModule<GrantsBridgeOptions> = (settings) => {
   }
 }
 
+/** How many approvals are read to see how fast a person approves. */
+const MAX_RECENT = 50
+
 function createPriorDecisions(
   store: GrantStore,
   { agents, grants: { untrustedTools = [] } = {} }: CoreSettings & GrantsBridgeOptions,
@@ -72,7 +75,11 @@ function createPriorDecisions(
       }
       return undefined
     },
-    choose: (offerId, { policyVersion }) =>
-      byGiving({ grantId: randomUUID(), offerId, policyVersion }),
+    choose: async (offerId, by, ledger) => {
+      const { policyVersion } = ledger
+      // A store that cannot list decided approvals does not limit how fast a person approves.
+      const recent = (await ledger.listVisible({ reader: by, limit: MAX_RECENT })) ?? []
+      return byGiving({ grantId: randomUUID(), offerId, policyVersion, recent })
+    },
   }
 }

@@ -15,10 +15,17 @@ interface ChosenGrant {
   readonly grantId: string
   readonly offerId: string
   readonly policyVersion: string | undefined
+  /** The newest approvals that the person may see. */
+  readonly recent: readonly Pick<Approval, 'requestedAt' | 'votes'>[]
 }
 
 /** A decision that also gives a grant. Refused if the approval does not offer it, or if this person may not give it. */
-export function byGiving({ grantId: id, offerId, policyVersion }: ChosenGrant): DecisionMeans {
+export function byGiving({
+  grantId: id,
+  offerId,
+  policyVersion,
+  recent,
+}: ChosenGrant): DecisionMeans {
   return (approval, { by, approved, editedArgs }, now) => {
     const { chat, terms, args, toolName, toolCallId } = approval
     const offer = terms.offers?.find((each) => each.id === offerId)
@@ -32,6 +39,10 @@ export function byGiving({ grantId: id, offerId, policyVersion }: ChosenGrant): 
     if (approved && (severity === 'high' || misleading))
       return refuse('A severe call is approved each time. It cannot be granted.')
     const pinned = offer.effect === 'deny' ? {} : pinArguments(args, offer)
+    if (approved && isHurried(recent, by.id, now))
+      return refuse(
+        'You have approved many calls at once. Approve this one alone, or try again in a minute.',
+      )
     const { budget, expiresMs } = offer
     const max = budget && exactMax(budget)
     const grant: Grant = {
@@ -53,6 +64,22 @@ export function byGiving({ grantId: id, offerId, policyVersion }: ChosenGrant): 
       writes: { type: 'open', grant, ...(max !== undefined && { max }) },
     }
   }
+}
+
+/** So many fast approvals in a minute are not read: the person is asked for each further call. */
+const MAX_FAST = 10
+const FAST_MS = 2_000
+const MINUTE_MS = 60_000
+
+/** Whether a person has approved ten calls within a minute, each within two seconds of its request. Uses of a grant do not count. */
+function isHurried(recent: ChosenGrant['recent'], by: string, now: number): boolean {
+  const fast = recent.filter(({ requestedAt, votes }) =>
+    votes.some(
+      ({ principalId, at, grant }) =>
+        principalId === by && !grant && at - requestedAt < FAST_MS && now - at < MINUTE_MS,
+    ),
+  )
+  return fast.length >= MAX_FAST
 }
 
 function refuse(message: string): Refusal {

@@ -27,6 +27,8 @@ export type NoticeType =
   | 'approval.failed'
   /** It is not known whether the call has run. */
   | 'approval.unknown'
+  /** The person in `by` has approved each of their last calls, many of them within seconds (`pace`). The approval is the newest one. */
+  | 'approver.fast'
 
 /**
  * Something to tell people about an approval.
@@ -45,6 +47,8 @@ export interface Notice {
   /** Who decided, voted or withdrew. */
   readonly by?: string
   readonly reason?: string
+  /** For `approver.fast`: the person's last decisions, which are all approvals, and how many came within `withinMs`. */
+  readonly pace?: { readonly decisions: number; readonly fast: number; readonly withinMs: number }
 }
 
 /**
@@ -240,6 +244,27 @@ export interface NotifyOptions {
    * or without it, every channel is told at once.
    */
   readonly plan?: NoticePlan
+  /**
+   * Reports people who approve every call, many of them faster than one can read it, as a notice `approver.fast` and an entry of `log`.
+   * Default: nobody is reported.
+   */
+  readonly fastApprovals?: FastApprovalsOptions
+}
+
+/**
+ * When a person is reported who approves every call, and to whom.
+ *
+ * @inline
+ */
+export interface FastApprovalsOptions {
+  /** The name of the channel. Default: only `log` has it. */
+  readonly tell?: string
+  /** To whom. The channel knows what it means. */
+  readonly to?: string
+  /** How many decisions of a person, within a day, must all be approvals. Default 20. */
+  readonly decisions?: number
+  /** At least half of them must be faster than this, in ms. Default 2,000. */
+  readonly withinMs?: number
 }
 
 /** Returns what channels and plans learn about an approval. `step` is the one that it is about. Default: the one that needs votes. */

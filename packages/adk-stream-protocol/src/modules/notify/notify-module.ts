@@ -5,10 +5,13 @@ import { withoutUndefined } from '../../shared/collections.ts'
 import { toDecider } from '../../server/chats/decisions/decision-results.ts'
 import { reply } from '../../server/http/exchange.ts'
 import type { Route } from '../../server/http/http-router.ts'
+import type { LogOptions } from '../../server/operations/operations.ts'
+import { toLog } from '../../server/operations/operations.ts'
 import type { Store } from '../../store/store.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
+import type { PersonalRecordStore } from '../../store/tables/personal-records.ts'
 import type { Core, OpenModule } from '../module.ts'
-import type { NotifyOptions } from './notice.ts'
+import type { FastApprovalsOptions, NotifyOptions } from './notice.ts'
 import { channelRoutes, listenToChannels } from './channel-routes.ts'
 import { Notifier } from './notifier.ts'
 import type { NoticeBody } from './plan-notices.ts'
@@ -36,25 +39,54 @@ const Notify = z.strictObject({
     }),
   ),
   plan: z.custom(isFunction, { error: 'a function' }).optional(),
+  fastApprovals: z
+    .strictObject({
+      tell: z.string().optional(),
+      to: z.string().max(500).optional(),
+      decisions: z.number().int().min(2).max(200).optional(),
+      withinMs: z.number().min(1).max(3_600_000).optional(),
+    } satisfies Record<keyof FastApprovalsOptions, z.ZodType>)
+    .optional(),
 } satisfies Record<keyof NotifyOptions, z.ZodType>)
 
 export const NotifyBridgeOptionsSchema = { notify: Notify.optional() }
 
 /** Notices about approvals. */
-export const openNotify: OpenModule<NotifyBridgeOptions> = ({ notify, onError }) => {
+export const openNotify: OpenModule<NotifyBridgeOptions & LogOptions> = ({
+  notify,
+  log,
+  onError,
+}) => {
   if (!notify) return { createRoutes: noticeRoutes }
+  const { channels, fastApprovals } = notify
+  const told = fastApprovals?.tell
+  if (told !== undefined && !Object.hasOwn(channels, told))
+    throw new TypeError(
+      `createBridge: \`notify.fastApprovals\` names the channel ${told}, which is not in \`notify.channels\`.`,
+    )
+  const writeLog = toLog(log, onError)
   let notifier: Notifier | undefined
   let core: Core | undefined
   let stopListening: (() => Promise<void>) | undefined
   return {
     openKinds: (store) => {
       noticesOf(store)
+      if (fastApprovals) recordsOf(store)
       return []
     },
     start: ({ ledger, store, refresh }) => {
       notifier = new Notifier({
         ...notify,
         store: noticesOf(store),
+        records: store.personalRecords,
+        onFast: (decidedBy, { decisions, fast, withinMs }) =>
+          writeLog({
+            level: 'warn',
+            event: 'approver.fast',
+            message: `A person has approved each of their last ${decisions} calls, ${fast} of them within ${withinMs} ms.`,
+            decidedBy,
+            count: fast,
+          }),
         ledger,
         refresh,
         worker: ledger.worker,
@@ -80,6 +112,13 @@ function noticesOf({ notices }: Store): NoticeStore {
   if (notices) return notices
   throw new TypeError(
     'createBridge: `notify` needs a store with `notices`. Those of openSqliteStore and openPostgresStore have it.',
+  )
+}
+
+function recordsOf({ personalRecords }: Store): PersonalRecordStore {
+  if (personalRecords) return personalRecords
+  throw new TypeError(
+    'createBridge: `notify.fastApprovals` needs a store with `personalRecords`. Those of openSqliteStore and openPostgresStore have it.',
   )
 }
 

@@ -7,6 +7,9 @@ import type { Ledger } from '../../approvals/ledger.ts'
 import { collect } from '../../shared/async.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { NewNotice, NoticeStore } from '../../store/tables/notices.ts'
+import type { PersonalRecordStore } from '../../store/tables/personal-records.ts'
+import type { Pace } from './fast-approvals.ts'
+import { forgetPace, notePace } from './fast-approvals.ts'
 import type { ApprovalSummary, NoticeType, NotifyOptions, PlannedNotice } from './notice.ts'
 import { toSummary } from './notice.ts'
 
@@ -27,6 +30,10 @@ export interface PlanOptions extends NotifyOptions {
   readonly store: NoticeStore
   readonly ledger: Pick<Ledger, 'appName' | 'audit' | 'get' | 'lastSeq'>
   readonly onError: (error: unknown) => void
+  /** Where the decisions of people are counted. Needed with `fastApprovals`. */
+  readonly records?: PersonalRecordStore | undefined
+  /** Called for a person who approves every call, many of them fast. */
+  readonly onFast?: (by: string, pace: Pace) => void
 }
 
 /** What is stored as the body of a notice. */
@@ -40,6 +47,7 @@ export interface NoticeBody {
   readonly to?: string
   readonly by?: string
   readonly reason?: string
+  readonly pace?: Pace
 }
 
 /**
@@ -54,21 +62,74 @@ export async function planNotices(options: PlanOptions): Promise<boolean> {
   const entries = await collect(ledger.audit({ after: from, limit: MAX_ENTRIES }))
   const isLast = entries.length < MAX_ENTRIES
   const to = Math.max(entries.at(-1)?.seq ?? from, isLast ? last : from)
-  const notices = await planEntries(options, entries)
+  const hurried = await findFast(options, entries)
+  const notices = await planEntries(options, entries, hurried)
   const ended = entries.filter(({ event }) => ENDS.has(event.type))
-  await store.plan(appName, {
+  const isPlanned = await store.plan(appName, {
     from,
     to,
     notices,
     ended: ended.map(({ approvalId }) => approvalId),
   })
+  if (isPlanned) await reportFast(options, hurried)
   return !isLast
+}
+
+/** A person who approves every call, many of them fast, with the entry of the newest approval. */
+interface Hurried {
+  readonly entry: AuditRecord
+  readonly by: string
+  readonly pace: Pace
+}
+
+/** Counts the decisions of entries. Returns who approves every call, each person once. */
+async function findFast(
+  { records, fastApprovals, ledger }: PlanOptions,
+  entries: readonly AuditRecord[],
+): Promise<Hurried[]> {
+  if (!records || !fastApprovals) return []
+  const found = new Map<string, Hurried>()
+  for (const entry of entries) {
+    const by = 'by' in entry.event ? entry.event.by : undefined
+    const approval = by === undefined ? undefined : await ledger.get(entry.approvalId)
+    if (by === undefined || !approval) continue
+    const pace = await notePace(records, entry, { approval, options: fastApprovals })
+    if (pace) found.set(by, { entry, by, pace })
+  }
+  return [...found.values()]
+}
+
+async function reportFast(
+  { records, ledger, onFast }: PlanOptions,
+  hurried: readonly Hurried[],
+): Promise<void> {
+  for (const { by, pace } of hurried) {
+    onFast?.(by, pace)
+    if (records) await forgetPace(records, { appName: ledger.appName, principalId: by })
+  }
+}
+
+/** Returns the notice about a person who approves every call. */
+function planFast(
+  { fastApprovals: { tell, to } = {} }: PlanOptions,
+  { entry, by, pace }: Hurried,
+): NoticeDraft[] {
+  if (tell === undefined) return []
+  const body = {
+    type: 'approver.fast',
+    at: entry.at,
+    by,
+    pace,
+    ...withoutUndefined({ to }),
+  } as const
+  return [{ tell, body }]
 }
 
 /** Returns the notices for entries of the audit record. */
 async function planEntries(
   options: PlanOptions,
   entries: readonly AuditRecord[],
+  hurried: readonly Hurried[],
 ): Promise<NewNotice[]> {
   const { store, ledger } = options
   const ids = [...new Set(entries.map(({ approvalId }) => approvalId))]
@@ -83,7 +144,10 @@ async function planEntries(
     const { approvalId, seq, chat } = entry
     const knows = told.get(approvalId) ?? new Set()
     const requests = await planRequests(options, entry)
-    const planned = [...planChange(entry, knows), ...requests].filter(({ tell }) =>
+    const fast = hurried
+      .filter((one) => one.entry === entry)
+      .flatMap((one) => planFast(options, one))
+    const planned = [...planChange(entry, knows), ...requests, ...fast].filter(({ tell }) =>
       channels.has(tell),
     )
     for (const [number, { tell, after = 0, body }] of planned.entries()) {
@@ -97,7 +161,7 @@ async function planEntries(
         afterMs: after,
         body: JSON.stringify(body),
       })
-      if (after === 0) knows.add(tell)
+      if (after === 0 && body.step !== undefined) knows.add(tell)
     }
   }
   return notices

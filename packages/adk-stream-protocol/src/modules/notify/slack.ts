@@ -74,8 +74,16 @@ export function slack(options: SlackOptions): NoticeChannel {
   return {
     ...withoutUndefined({ mayApprove: options.mayApprove }),
     send: async (notice, { reference, signal }) => {
-      const text = toFallback(notice, labelsOf(options))
-      const blocks = toBlocks(notice, options)
+      const { type, pace, by = '' } = notice
+      if (type === 'approver.fast') {
+        const words = pace ? labelsOf(options).fast(toLiteral(by), pace) : ''
+        const blocks = [{ type: 'section', text: plain(words) }]
+        const to = notice.to ?? options.channel
+        await call('chat.postMessage', { channel: to, text: escape(words), blocks }, signal)
+        return { answer: 'posted' }
+      }
+      const text = toFallback({ ...notice, type }, labelsOf(options))
+      const blocks = toBlocks({ ...notice, type }, options)
       const [channel, ts] = reference?.split(' ') ?? []
       if (channel === undefined || ts === undefined) {
         const to = notice.to ?? options.channel
@@ -280,8 +288,12 @@ interface SlackLabels {
   readonly unknownAccount: string
   readonly requestedBy: (name: string) => string
   readonly severity: (severity: string) => string
-  readonly states: Readonly<Record<NoticeType, string>>
+  readonly states: Readonly<Record<ApprovalNotice, string>>
+  /** What is said about a person who approves every call. */
+  readonly fast: (name: string, pace: NonNullable<Notice['pace']>) => string
 }
+
+type ApprovalNotice = Exclude<NoticeType, 'approver.fast'>
 
 const LABELS: Readonly<Record<'en' | 'ja', SlackLabels>> = {
   en: {
@@ -295,6 +307,8 @@ const LABELS: Readonly<Record<'en' | 'ja', SlackLabels>> = {
     unknownAccount: 'Your Slack account is not known to this application.',
     requestedBy: (name) => `Requested by ${name}`,
     severity: (severity) => `Severity: ${severity}`,
+    fast: (name, { decisions, fast, withinMs }) =>
+      `${name} has approved each of the last ${decisions} calls, ${fast} of them within ${withinMs / 1_000} s.`,
     states: {
       'approval.requested': 'Needs approval',
       'approval.reminder': 'Still needs approval',
@@ -320,6 +334,8 @@ const LABELS: Readonly<Record<'en' | 'ja', SlackLabels>> = {
     unknownAccount: 'この Slack アカウントはアプリケーションに登録されていません。',
     requestedBy: (name) => `依頼者: ${name}`,
     severity: (severity) => `重要度: ${SEVERITIES[severity] ?? severity}`,
+    fast: (name, { decisions, fast, withinMs }) =>
+      `${name} は直近の ${decisions} 件をすべて承認しました。うち ${fast} 件は ${withinMs / 1_000} 秒以内です。`,
     states: {
       'approval.requested': '承認が必要です',
       'approval.reminder': 'まだ承認待ちです',
@@ -342,11 +358,15 @@ function labelsOf({ language = 'en' }: SlackOptions): SlackLabels {
   return LABELS[language]
 }
 
-type ShownNotice = Pick<Notice, 'type' | 'approval' | 'by' | 'reason'>
+type ShownNotice = Pick<Notice, 'approval' | 'by' | 'reason'> & { readonly type: ApprovalNotice }
 
 /** The text of notifications. Slack would find mentions in it. */
 function toFallback({ type, approval }: ShownNotice, labels: SlackLabels): string {
-  return `${labels.states[type]}: ${toLiteral(approval.title ?? approval.toolName)}`
+  return escape(`${labels.states[type]}: ${toLiteral(approval.title ?? approval.toolName)}`)
+}
+
+function escape(text: string): string {
+  return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

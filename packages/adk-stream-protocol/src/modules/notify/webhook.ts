@@ -91,7 +91,7 @@ function readSecret(secret: string): Buffer {
 
 /** Returns the body. It has ids, so that the receiver reads the rest with its own rights, unless the option says otherwise. */
 function toBody(notice: Notice, options: WebhookOptions): unknown {
-  const { type, at, approval, to, by, reason } = notice
+  const { type, at, approval, to, by, reason, pace } = notice
   const { id, state, toolName, title, severity, kind, principalId, chatId, requestedAt } = approval
   const { deadline, deciders, step, args, preview } = approval
   return {
@@ -101,7 +101,7 @@ function toBody(notice: Notice, options: WebhookOptions): unknown {
       approvalId: id,
       state,
       toolName,
-      ...withoutUndefined({ title, severity, kind, step, to, by }),
+      ...withoutUndefined({ title, severity, kind, step, to, by, pace }),
       principalId,
       chatId,
       requestedAt: new Date(requestedAt).toISOString(),

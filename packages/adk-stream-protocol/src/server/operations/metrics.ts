@@ -29,7 +29,7 @@ const TURN_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
 /** Seconds. Turns are written for other servers 20 times a second. */
 const RELAY_SECONDS = [0.05, 0.075, 0.1, 0.25, 0.5, 1, 2, 5, 15]
 /** Seconds. A person takes between a second and a day. */
-const DECISION_SECONDS = [1, 5, 15, 30, 60, 300, 900, 3_600, 14_400, 86_400]
+const DECISION_SECONDS = [1, 2, 5, 15, 30, 60, 300, 900, 3_600, 14_400, 86_400]
 
 /**
  * Creates the OpenTelemetry instruments of a bridge. Nothing is measured unless a meter provider was registered before the bridge was

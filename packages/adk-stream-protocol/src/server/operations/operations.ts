@@ -1,4 +1,5 @@
 import type { Approval } from '../../approvals/approval.ts'
+import { wasUnasked } from '../../approvals/approval.ts'
 import type { AuditEvent } from '../../approvals/audit-entry.ts'
 import { isAside } from '../../approvals/audit-entry.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
@@ -9,9 +10,12 @@ import { catchRejection } from '../settings/observers.ts'
 import type { Levels } from './metrics.ts'
 import { createInstruments, observeLevels } from './metrics.ts'
 
-interface OperationsOptions {
-  /** The application's hook for log entries. */
+/** The application's hook for log entries. */
+export interface LogOptions {
   readonly log?: ((entry: LogEntry) => void) | undefined
+}
+
+interface OperationsOptions extends LogOptions {
   readonly onError: (error: unknown) => void
   /** Default: the clock of the process. */
   readonly clock?: () => number
@@ -205,8 +209,9 @@ export class Operations {
     const durationMs = 'at' in state ? Math.max(0, state.at - requestedAt) : undefined
     const { approvalsEnded, decisionDuration } = this.#metrics
     approvalsEnded.add(1, { [TOOL]: toolName, outcome })
-    if (isDecision && durationMs !== undefined)
-      decisionDuration.record(durationMs / 1_000, { outcome })
+    // A grant decides at once, and nobody reads the call.
+    if (isDecision && durationMs !== undefined && !wasUnasked(approval))
+      decisionDuration.record(durationMs / 1_000, { [TOOL]: toolName, outcome })
     this.#logCall(approval, {
       level: 'info',
       event: 'approval.ended',
@@ -324,6 +329,7 @@ type LogEvent =
   | 'lease.lost'
   | 'approval.requested'
   | 'approval.ended'
+  | 'approver.fast'
   | 'call.failed'
   | 'call.unknown'
   | 'call.recovered'
@@ -335,7 +341,7 @@ type LogEvent =
 type WriteLog = (entry: LogEntry) => void
 
 /** Returns a function that passes entries to the application's hook. An error of the hook is reported and changes nothing else. */
-function toLog(
+export function toLog(
   log: ((entry: LogEntry) => void) | undefined,
   onError: (error: unknown) => void,
 ): WriteLog {

@@ -35,6 +35,12 @@ export type {
   StoredNotice,
   NotifiedChannel,
 } from '../tables/notices.ts'
+export type {
+  NewPersonalRecord,
+  PersonalRecord,
+  PersonalRecordStore,
+} from '../tables/personal-records.ts'
+export type { RequiredRecord } from '../../approvals/feature-write.ts'
 export type { GrantStore } from '../tables/grants.ts'
 export type { Grant, GrantWrite, StoredGrant } from '../../approvals/grant.ts'
 export type { LiveSessionStore, SaveOptions } from '../tables/live-sessions.ts'

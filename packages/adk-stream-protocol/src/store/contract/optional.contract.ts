@@ -19,7 +19,7 @@ import {
 
 type Open = StoreContractOptions['open']
 
-/** Defines the tests of the parts that a store may leave out: retention, credentials, live sessions, signals, notices and grants. */
+/** Defines the tests of the parts that a store may leave out: retention, credentials, live sessions, signals, notices, grants and personal records. */
 export function optionalContract(test: ContractTest, open: Open): void {
   testRetention(test, open)
   testCredentials(test, open)
@@ -27,6 +27,7 @@ export function optionalContract(test: ContractTest, open: Open): void {
   testSignals(test, open)
   testNotices(test, open)
   testGrants(test, open)
+  testPersonalRecords(test, open)
 }
 
 /** Opens two stores on a database, and returns a part of each. */
@@ -342,6 +343,8 @@ function testNotices(test: ContractTest, open: Open): void {
     const notices = [
       noticeOf(1, { asks: true }),
       noticeOf(2, { asks: true, afterMs: 60_000, channel: 'phone' }),
+      // It tells of a person, and asks for nothing.
+      noticeOf(4, { approvalId: 'b' }),
     ]
     await one.plan('demo', { from, to: from + 1, ended: [], notices })
     expect(await two.listNotified('demo', ['a', 'b'])).toEqual([
@@ -454,5 +457,53 @@ function testGrants(test: ContractTest, open: Open): void {
     await one.grants.remove(owner, 'grant-2')
     await two.grants.dropChat(chat)
     expect(await one.grants.get(owner, grant.id)).toBe(undefined)
+  })
+}
+
+function testPersonalRecords(test: ContractTest, open: Open): void {
+  test('[ST1564] a personal record is listed until its end, and a transition that requires it is stored only until then', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    const { personalRecords: records } = one
+    // Optional: without it, features that need it are refused.
+    if (!records || !two.personalRecords) return
+    await database.setClocks(NOON)
+    const record = { kind: 'a', id: 'r-1', about: 'taro', body: '{}', forMs: 60_000 }
+    await records.put(owner, record)
+    await records.put(owner, { kind: 'a', id: 'r-2', body: '1' })
+    await records.put(owner, { kind: 'a', id: 'r-2', body: '2' })
+    await records.put(owner, { kind: 'b', id: 'r-1', body: '3' })
+    await records.put(other, { kind: 'a', id: 'r-1', body: '4' })
+    const listed = async (): Promise<string[]> =>
+      (await two.personalRecords?.list(owner, 'a'))?.map(({ body }) => body) ?? []
+    expect(await listed()).toEqual(['{}', '2'])
+    const taro = { ...owner, principalId: 'taro' }
+    expect(await two.personalRecords.listAbout(taro, 'a')).toEqual([
+      {
+        principalId: owner.principalId,
+        id: 'r-1',
+        about: 'taro',
+        body: '{}',
+        at: NOON,
+        expiresAt: NOON + 60_000,
+      },
+    ])
+    expect(await records.listAbout(taro, 'b')).toEqual([])
+    const decide = async (id: string, recordId: string): Promise<string> => {
+      const asked = askedFor({ id, toolCallId: id })
+      const writes = { type: 'require-record', owner, kind: 'a', id: recordId } as const
+      const decided = { ...step(asked, approve(hanako), NOON), writes }
+      return two.approvals.insert(asked, entryOf(asked), QUOTA, [decided])
+    }
+    expect(await decide('with', 'r-1')).toBe('inserted')
+    expect(await decide('without', 'r-3')).toBe('refused')
+    await database.setClocks(NOON + 60_000)
+    expect(await decide('after its end', 'r-1')).toBe('refused')
+    expect(await listed()).toEqual(['2'])
+    await records.removeOld()
+    expect(await records.remove(owner, { kind: 'a', id: 'r-1' })).toBe(false)
+    expect(await records.remove(owner, { kind: 'a', id: 'r-2' })).toBe(true)
+    expect(await decide('removed', 'r-2')).toBe('refused')
+    expect(await listed()).toEqual([])
   })
 }

@@ -7,6 +7,11 @@ import { CREDENTIAL_TABLES, postgresCredentials } from './tables/credentials.ts'
 import { GRANT_TABLES, postgresGrants, postgresGrantWrites } from './tables/grants.ts'
 import { LIVE_SESSION_TABLES, postgresLiveSessions } from './tables/live-sessions.ts'
 import { NOTICE_TABLES, postgresNotices } from './tables/notices.ts'
+import {
+  PERSONAL_RECORD_TABLES,
+  postgresPersonalRecords,
+  postgresRequiredRecord,
+} from './tables/personal-records.ts'
 import { RELAY_TABLES } from './tables/relay.ts'
 
 /** The tables of features. This file is the only one of the PostgreSQL store that names the features. */
@@ -17,6 +22,7 @@ export const FEATURE_TABLES: readonly FeatureTables[] = [
   RELAY_TABLES,
   NOTICE_TABLES,
   GRANT_TABLES,
+  PERSONAL_RECORD_TABLES,
 ]
 
 /** Opens the parts of a store that belong to features. */
@@ -31,6 +37,7 @@ export function openFeatureTables(
     credentials: postgresCredentials(turns, schema, clocks),
     notices: postgresNotices(turns, schema, clocks),
     grants: postgresGrants(turns, schema, clocks),
+    personalRecords: postgresPersonalRecords(turns, schema, clocks),
     relay: postgresRelay({ database: turns, signals: decisions, schema, clocks, createClient }),
   }
 }
@@ -46,5 +53,8 @@ export function featureWrites(
   schema: string,
   clocks: Clocks,
 ): (run: RunStatement, write: FeatureWrite) => Promise<boolean> {
-  return postgresGrantWrites(schema, clocks)
+  const writeGrant = postgresGrantWrites(schema, clocks)
+  const checkRecord = postgresRequiredRecord(schema, clocks)
+  return (run, write) =>
+    write.type === 'require-record' ? checkRecord(run, write) : writeGrant(run, write)
 }

@@ -7,6 +7,11 @@ import { CREDENTIAL_TABLES, sqliteCredentials } from './tables/credentials.ts'
 import { GRANT_TABLES, sqliteGrants, sqliteGrantWrites } from './tables/grants.ts'
 import { LIVE_SESSION_TABLES, sqliteLiveSessions } from './tables/live-sessions.ts'
 import { NOTICE_TABLES, sqliteNotices } from './tables/notices.ts'
+import {
+  PERSONAL_RECORD_TABLES,
+  sqlitePersonalRecords,
+  sqliteRequiredRecord,
+} from './tables/personal-records.ts'
 import { SIGNAL_TABLES, sqliteSignals } from './tables/signals.ts'
 
 /** The tables of features. This file is the only one of the SQLite store that names the features. */
@@ -17,6 +22,7 @@ export const FEATURE_TABLES: readonly FeatureTables[] = [
   CREDENTIAL_TABLES,
   NOTICE_TABLES,
   GRANT_TABLES,
+  PERSONAL_RECORD_TABLES,
 ]
 
 /** Opens the parts of a store that belong to features. */
@@ -28,6 +34,7 @@ export function openFeatureTables(connection: Connection, clock: string, leaseCl
     credentials: sqliteCredentials(connection, clock),
     notices: sqliteNotices(connection, clock),
     grants: sqliteGrants(connection, clock),
+    personalRecords: sqlitePersonalRecords(connection, clock),
   }
 }
 
@@ -36,5 +43,7 @@ export function prepareFeatureWrites(
   connection: Connection,
   clock: string,
 ): (write: FeatureWrite) => boolean {
-  return sqliteGrantWrites(connection, clock)
+  const writeGrant = sqliteGrantWrites(connection, clock)
+  const checkRecord = sqliteRequiredRecord(connection, clock)
+  return (write) => (write.type === 'require-record' ? checkRecord(write) : writeGrant(write))
 }

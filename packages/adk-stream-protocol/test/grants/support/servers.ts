@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
+
 import type { Approval, ApprovalTerms } from '../../../src/approvals/approval.ts'
 import { Ledger } from '../../../src/approvals/ledger.ts'
 import { resolvePolicy } from '../../../src/approvals/policy.ts'
 import type { PriorDecisions } from '../../../src/calls/prior-decisions.ts'
 import { openGrants } from '../../../src/modules/grants/grants-module.ts'
-import { endGrant } from '../../../src/modules/grants/next-grant.ts'
+import { byGiving, endGrant } from '../../../src/modules/grants/next-grant.ts'
 import { chat, hanako, requestOf, taken } from '../../../src/store/contract/fixtures.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { digestDeclaration } from '../../../src/calls/arguments-schema.ts'
@@ -45,13 +47,16 @@ export async function termsOf(policy: PolicyTerms): Promise<ApprovalTerms> {
 
 /** Requests a call, approves it, and gives the first grant that its terms offer. */
 export async function giveGrant(
-  { ledger, prior }: GrantServer,
+  { ledger }: Pick<GrantServer, 'ledger'>,
   terms: ApprovalTerms,
   id = 'given',
 ): Promise<void> {
   const args = { amount: 1, ...RECIPIENT }
   taken(await ledger.request(requestOf({ id, toolCallId: id, args, terms })))
-  const means = prior.choose(terms.offers?.[0]?.id ?? '', ledger)
+  const { policyVersion } = ledger
+  const offerId = terms.offers?.[0]?.id ?? ''
+  // A test gives more grants in a minute than a person may.
+  const means = byGiving({ grantId: randomUUID(), offerId, policyVersion, recent: [] })
   taken(await ledger.decide(id, { by: hanako, approved: true, means }))
 }
 

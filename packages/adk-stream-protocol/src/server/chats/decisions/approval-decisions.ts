@@ -292,7 +292,7 @@ export class ApprovalDecisions {
       const outdated = await this.#cancelIfOutdated(backend, approval)
       if (outdated) return toRecorded(outdated)
     }
-    const means = chooseMeans(backend, given)
+    const means = await chooseMeans(backend, given, by)
     if (isRefusalOf(means)) return toRecorded(means)
     const decision = toDecision({ ...given, ...(means && { means }) }, by)
     const checked = await checkPreview(backend, approval, { decision, digest: sent.preview })
@@ -386,13 +386,14 @@ function toDecision({ decision: sent, byServer, means }: GivenDecision, by: Deci
 }
 
 /** Returns how a person decides. A decision by other means than a form and credentials cannot choose an offer. */
-function chooseMeans(
+async function chooseMeans(
   { prior, ledger }: Backend,
   { decision: { offer }, means }: GivenDecision,
-): DecisionMeans | Refusal | undefined {
+  by: Decider,
+): Promise<DecisionMeans | Refusal | undefined> {
   if (offer === undefined) return means
   return prior && !means
-    ? prior.choose(offer, ledger)
+    ? prior.choose(offer, by, ledger)
     : { refused: 'not-offered', message: NO_OFFER }
 }
 

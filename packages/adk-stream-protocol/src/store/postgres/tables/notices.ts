@@ -99,7 +99,7 @@ export function postgresNotices(
     listNotified: query(`
       SELECT DISTINCT approval_id, channel FROM ${notices}
       WHERE app_name = $1 AND approval_id = ANY($2::text[])
-        AND state <> 'ended' AND (attempts > 0 OR due_at <= ${clock})
+        AND asks = 1 AND state <> 'ended' AND (attempts > 0 OR due_at <= ${clock})
       ORDER BY approval_id, channel`),
     // Of two workers that find the same notice, the later one waits for the row, and then finds it claimed.
     claim: query(`

@@ -104,7 +104,7 @@ export function sqliteNotices(connection: Connection, clock: string): NoticeStor
     listNotified: read(`
       SELECT DISTINCT approval_id, channel FROM notices
       WHERE app_name = ?1 AND approval_id IN (SELECT value FROM json_each(?2))
-        AND state <> 'ended' AND (attempts > 0 OR due_at <= ${clock})
+        AND asks = 1 AND state <> 'ended' AND (attempts > 0 OR due_at <= ${clock})
       ORDER BY approval_id, channel`),
     claim: async (appName, ...values) => {
       // Usually nothing is due, and this query takes no lock.
