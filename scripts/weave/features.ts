@@ -101,8 +101,13 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'personal records',
-    own: ['modules/notify/', ...ofTables('personal-records')],
+    own: ['modules/notify/', 'modules/delegation/', ...ofTables('personal-records')],
     identifiers: /PERSONAL_RECORD|[pP]ersonalRecords?(?![a-z])|RequiredRecord|require-record/,
+  },
+  {
+    name: 'delegation',
+    own: ['modules/delegation/', 'protocol/delegations.ts'],
+    identifiers: /[dD]elegat(?!ion: true)/,
   },
   {
     name: 'grants',

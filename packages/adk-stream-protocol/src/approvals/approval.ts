@@ -71,6 +71,8 @@ export interface ApprovalTerms extends QuestionTerms, ReplyTerms, GrantTerms {
   readonly userText?: string
   /** Whether the arguments fitted the schema of the tool when the call was made. The policy does not set it. */
   readonly fitsSchema?: true
+  /** Whether a person who may decide can let a delegate decide in their place. */
+  readonly mayDelegate?: true
   /** What the MCP server claimed about the tool when the call was made. Absent for other tools. */
   readonly claims?: ToolClaims
   /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. The policy does not set it. */

@@ -64,7 +64,7 @@ export function isWaitingFor(approval: Approval, principal: Decider): boolean {
 /**
  * Why a principal cannot decide an approval now. `decided`: it is no longer pending. `voted`: they have approved. `later-step`: a step
  * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them. `link-used`: a vote
- * by a link counts for them.
+ * by a link, or of the person in whose place they decided, counts for them.
  */
 type Undecidable = 'decided' | 'voted' | 'link-used' | 'later-step' | 'earlier-step' | 'not-named'
 
@@ -90,7 +90,7 @@ export function hasVoted({ votes }: Approval, by: Decider): boolean {
 }
 
 /** The people for whom a vote would count. */
-export type Voter = Pick<Vote, 'principalId' | 'linkBy' | 'sharesRight' | 'browser'>
+export type Voter = Pick<Vote, 'principalId' | 'linkBy' | 'sharesRight' | 'browser' | 'delegate'>
 
 /** Whether a vote in the current step would count twice for somebody. */
 export function isCounted(approval: Approval, voter: Voter): boolean {
@@ -107,15 +107,16 @@ function isSamePerson(one: PlacedVoter, other: PlacedVoter): boolean {
 
 /**
  * Returns the people for whom a vote counts when it is compared with another one: the voter, the principal of the browser that used a
- * link, and the creator of the link. The creator's own vote is another person's only if they may not decide what the link decided: the
+ * link, the delegate, and the creator of the link. The creator's own vote is another person's only if they may not decide what the link decided: the
  * requester may approve a first step, and ask a manager for the second one.
  */
 function listPeople(
-  { principalId, linkBy, sharesRight, browser, step }: PlacedVoter,
+  { principalId, linkBy, sharesRight, browser, delegate, step }: PlacedVoter,
   other: PlacedVoter,
 ): string[] {
   const countsCreator = sharesRight ?? (other.linkBy !== undefined || other.step === step)
-  return [principalId, browser, countsCreator ? linkBy : undefined].filter((id) => id !== undefined)
+  const creator = countsCreator ? linkBy : undefined
+  return [principalId, browser, delegate, creator].filter((id) => id !== undefined)
 }
 
 export function isAsked(approval: Approval, by: Decider): boolean {

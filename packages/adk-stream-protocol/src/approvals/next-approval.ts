@@ -42,7 +42,7 @@ export type DecisionMeans = (
   now: number,
 ) => UsedMeans | Refusal
 
-interface UsedMeans extends Pick<DecisionEvent, 'reply' | 'via' | 'grant' | 'gives'> {
+interface UsedMeans extends Pick<DecisionEvent, 'reply' | 'via' | 'grant' | 'gives' | 'delegate'> {
   /** For whom the decision counts, besides the person who decides. */
   readonly voter?: Omit<Voter, 'principalId'>
   /** What else changes in the approval. */

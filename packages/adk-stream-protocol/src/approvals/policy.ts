@@ -59,6 +59,8 @@ export interface PolicyTerms extends ReplyPolicy, GrantPolicy {
    * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
    */
   readonly showUserText?: boolean | undefined
+  /** Whether a delegate of a person who may decide can decide in their place, with the option `delegation` of the bridge. Default false. */
+  readonly mayDelegate?: boolean | undefined
   /** Returns whether the result of the tool means that the call failed. Default: `success: false`, `status: 'error'`, or `isError: true` of an MCP tool. */
   readonly isFailure?: FailureFunction | undefined
 }
@@ -95,6 +97,7 @@ export const PolicyTermsSchema = z.strictObject({
   requirePreview: z.boolean().optional(),
   receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
   showUserText: z.boolean().optional(),
+  mayDelegate: z.boolean().optional(),
   ...ReplyPolicySchema,
   ...GrantPolicySchema,
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
@@ -218,7 +221,7 @@ function toTerms(
   defaults: PolicyDefaults,
 ): ResolvedTerms {
   const { hint = defaults.hint, title = claims?.title, severity, icon } = terms
-  const { preview, requirePreview, receipt, isFailure, showUserText } = terms
+  const { preview, requirePreview, receipt, isFailure, showUserText, mayDelegate } = terms
   const { deadlineMs = defaults.deadlineMs ?? DEFAULT_DEADLINE_MS, idempotent = false } = terms
   const chain = chainOf(terms, chat.principalId)
   return {
@@ -226,6 +229,7 @@ function toTerms(
     ...(preview && { preview: requirePreview ? ('required' as const) : ('optional' as const) }),
     ...((receipt ?? isFailure) && { readsResult: true as const }),
     ...(showUserText && { showsUserText: true as const }),
+    ...(mayDelegate && { mayDelegate: true as const }),
     ...(claims && { claims }),
     ...toReplyTerms({ ...terms, isDecidedByOne: isDecidedByOne({ chain }) }, defaults.payload),
     ...toGrantTerms({ ...terms, chain, owner: chat.principalId }, defaults.payload),

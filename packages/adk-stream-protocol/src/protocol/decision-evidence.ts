@@ -12,9 +12,15 @@ export interface DecisionEvidence {
   readonly reply?: DecidingWords
   /** The grant that decided: a decision that the person made before, for calls like this one. */
   readonly grant?: UsedGrant
+  /** The principal who decided in the place of the person who is named. */
+  readonly delegate?: string
 }
 
 /** Returns the evidence of a decision, without other fields. */
-export function pickEvidence({ reply, grant }: DecisionEvidence): DecisionEvidence {
-  return { ...(reply && { reply }), ...(grant && { grant }) }
+export function pickEvidence({ reply, grant, delegate }: DecisionEvidence): DecisionEvidence {
+  return {
+    ...(reply && { reply }),
+    ...(grant && { grant }),
+    ...(delegate !== undefined && { delegate }),
+  }
 }

@@ -61,6 +61,8 @@ export interface ShownVote {
   readonly at: number
   /** The person who created the link with which the voter was identified. */
   readonly linkBy?: ShownPerson | undefined
+  /** The person who decided in the place of the voter. */
+  readonly delegate?: ShownPerson | undefined
 }
 
 /** An approval as a principal sees it in `GET /approvals`. It has an outcome if the list also contains decided ones. */
@@ -168,6 +170,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
         step: isNumber,
         at: isNumber,
         linkBy: optional(isPerson),
+        delegate: optional(isPerson),
       }),
     ),
   ),
@@ -187,6 +190,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
     isObjectOf<DecidingWords>({ words: isString, channel: isOneOf('typed', 'spoken') }),
   ),
   grant: optional(isUsedGrant),
+  delegate: optional(isString),
   receipt: optional(isPreview),
   mayDecide: optional(isBoolean),
   whyNot: optional(isString),

@@ -3,6 +3,7 @@ export { ApprovalFilters, ApprovalHistoryList } from './components/approval-hist
 export { ApprovalInbox, LinkedApprovalView } from './components/approval-inbox.tsx'
 export { Composer } from './components/composer.tsx'
 export { GrantList } from './components/grant-list.tsx'
+export { Delegations } from './components/delegations.tsx'
 export { CodeBlock } from './components/message-content.tsx'
 export { MessageItem, MessageList } from './components/message-list.tsx'
 export { ConnectionBadge, ConnectionNotice, ProblemCard } from './components/problems.tsx'

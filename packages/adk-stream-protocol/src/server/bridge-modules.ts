@@ -4,6 +4,11 @@ import {
   openAuditHead,
 } from '../modules/audit-head/audit-head-module.ts'
 import { openBrowser } from '../modules/browser/browser-module.ts'
+import type { DelegationBridgeOptions } from '../modules/delegation/delegation-module.ts'
+import {
+  DelegationBridgeOptionsSchema,
+  openDelegation,
+} from '../modules/delegation/delegation-module.ts'
 import type { GrantsBridgeOptions } from '../modules/grants/grants-module.ts'
 import { GrantsBridgeOptionsSchema, openGrants } from '../modules/grants/grants-module.ts'
 import type { DeveloperBridgeOptions } from '../modules/developer/developer-module.ts'
@@ -39,6 +44,7 @@ export interface ModuleOptions
     LinksBridgeOptions,
     NotifyBridgeOptions,
     GrantsBridgeOptions,
+    DelegationBridgeOptions,
     DeveloperBridgeOptions,
     AuditHeadBridgeOptions {}
 
@@ -49,6 +55,7 @@ export const ModuleOptionsSchema = {
   ...LinksBridgeOptionsSchema,
   ...NotifyBridgeOptionsSchema,
   ...GrantsBridgeOptionsSchema,
+  ...DelegationBridgeOptionsSchema,
   ...DeveloperBridgeOptionsSchema,
   ...AuditHeadBridgeOptionsSchema,
 }
@@ -63,6 +70,7 @@ const MODULES = [
   openRemote,
   openNotify,
   openGrants,
+  openDelegation,
   openDeveloper,
   openAuditHead,
 ] as const

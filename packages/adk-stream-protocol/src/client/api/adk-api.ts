@@ -27,6 +27,12 @@ import {
   isSignInList,
 } from '../../protocol/sign-in-terms.ts'
 import { type ModelCall, type Timeline, isModelCall, isTimeline } from '../../protocol/timeline.ts'
+import type { DelegationLists, ShownDelegation } from '../../protocol/delegations.ts'
+import {
+  isDelegationLists,
+  isEndedDelegation,
+  isGivenDelegation,
+} from '../../protocol/delegations.ts'
 import type { ShownGrant } from '../../protocol/grants.ts'
 import { isNoticeList, type ShownNotice } from '../../protocol/notices.ts'
 import { isGrantList, isRevokedGrant } from '../../protocol/grants.ts'
@@ -347,6 +353,40 @@ export class AdkApi implements Identified {
     await this.#http.read(path, isRevokedGrant, { method: 'DELETE' })
   }
 
+  /** Lists who decides in this user's place, and in whose place this user can decide. */
+  listDelegations(): Promise<DelegationLists> {
+    return this.#http.read('/delegations', isDelegationLists)
+  }
+
+  /** Lets another person decide in this user's place for a time. Rejects with `not-allowed` if the server does not allow it. */
+  async delegate(to: string, forMs: number): Promise<ShownDelegation> {
+    const body = { to, forMs }
+    return (await this.#http.read('/delegations', isGivenDelegation, { method: 'POST', body }))
+      .delegation
+  }
+
+  /** Ends a delegation that this user gave or received. */
+  async endDelegation(delegationId: string): Promise<void> {
+    await this.#http.read(delegationPath(delegationId), isEndedDelegation, { method: 'DELETE' })
+  }
+
+  /** Lists the approvals that this user can decide in the place of the person who gave the delegation. */
+  async listDelegated(delegationId: string): Promise<PendingApproval[]> {
+    const path = `${delegationPath(delegationId)}/approvals`
+    return (await this.#http.read(path, isApprovalPage)).approvals
+  }
+
+  /** Decides an approval in the place of another person. Resolves with its state. */
+  async decideDelegated(
+    delegationId: string,
+    approvalId: string,
+    decision: Pick<DecisionGiven, 'approved' | 'reason' | 'preview'>,
+  ): Promise<string> {
+    const path = `${delegationPath(delegationId)}/approvals`
+    const body = { approvalId, ...decision }
+    return (await this.#http.read(path, isLinkDecided, { method: 'POST', body })).approval.state
+  }
+
   /** Creates a link with which another person can decide an approval once. Rejects with `not-allowed` if this user may not. */
   createApprovalLink(approvalId: string): Promise<CreatedLink> {
     const path = approvalPath(approvalId, 'links')
@@ -454,4 +494,8 @@ export function readApprovalLinkUrl(hash: string): ApprovalLinkToken | undefined
   const query = new URLSearchParams(hash.replace(/^#/, ''))
   const [approvalId, token] = [query.get('approval'), query.get('token')]
   return approvalId === null || token === null ? undefined : { approvalId, token }
+}
+
+function delegationPath(delegationId: string): string {
+  return `/delegations/${encodeURIComponent(delegationId)}`
 }

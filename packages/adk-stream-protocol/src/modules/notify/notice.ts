@@ -84,6 +84,8 @@ export interface ApprovalSummary {
   readonly deciders: {
     readonly principals: readonly string[]
     readonly roles: readonly string[]
+    /** The people who decide in the place of these principals for now, if the policy says `mayDelegate`. Only in the argument of a plan. */
+    readonly delegates?: readonly string[]
   }
 }
 

@@ -209,7 +209,8 @@ async function planRequests(
   const step = approval && findBegun(approval, event)
   if (!approval || step === undefined) return []
   const asked = new Set<string>()
-  return readPlan(options, toSummary(approval, step)).map(({ tell, after, to }) => {
+  const summary = await addDelegates(options, toSummary(approval, step), approval)
+  return readPlan(options, summary).map(({ tell, after, to }) => {
     const type = asked.has(tell) ? 'approval.reminder' : 'approval.requested'
     asked.add(tell)
     const isLater = after !== undefined && after > 0
@@ -222,6 +223,23 @@ async function planRequests(
     }
     return { tell, body, ...withoutUndefined({ after }) }
   })
+}
+
+/** Adds the people who decide in the place of the principals of a step. */
+async function addDelegates(
+  { records, ledger: { appName } }: PlanOptions,
+  summary: ApprovalSummary,
+  { terms }: Approval,
+): Promise<ApprovalSummary> {
+  if (!records || !terms.mayDelegate) return summary
+  const { deciders } = summary
+  const given = await Promise.all(
+    deciders.principals.map(async (principalId) =>
+      records.list({ appName, principalId }, 'delegation'),
+    ),
+  )
+  const delegates = [...new Set(given.flat().flatMap(({ about }) => about ?? []))]
+  return { ...summary, deciders: { ...deciders, delegates } }
 }
 
 /** Returns the index of the step that begins with an event. */

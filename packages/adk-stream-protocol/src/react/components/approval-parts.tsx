@@ -40,13 +40,15 @@ export function ApprovalPeople({ approval }: ApprovalPeopleProps): ReactNode {
       )}
       {votes.length > 0 && (
         <Fact name={context.votes}>
-          {votes.map(({ by, at, linkBy }) => (
+          {votes.map(({ by, at, linkBy, delegate }) => (
             <span key={by.id} className="adk-vote">
               <LiteralText
                 text={
                   linkBy
                     ? context.byLink(namePerson(linkBy, context), by.name)
-                    : namePerson(by, context)
+                    : delegate
+                      ? context.byDelegate(namePerson(delegate, context), namePerson(by, context))
+                      : namePerson(by, context)
                 }
               />
               {' · '}

@@ -110,6 +110,20 @@ export const en: AdkLabels = {
     states: { waiting: 'due', sent: 'sent', failed: 'did not arrive', ended: 'not needed' },
     attempts: (count) => (count === 1 ? '1 attempt' : `${count} attempts`),
   },
+  delegations: {
+    title: 'While you are away',
+    given: (name) => `${name} decides in your place`,
+    received: (name) => `You decide in the place of ${name}`,
+    until: 'until',
+    end: 'End',
+    endNamed: (name) => `End the delegation: ${name}`,
+    person: 'Who decides in your place',
+    nobody: 'Choose a person',
+    time: 'For how long',
+    days: (count) => (count === 1 ? '1 day' : `${count} days`),
+    give: 'Delegate',
+    failed: 'The server did not accept this.',
+  },
   grants: {
     title: 'Decided without asking',
     decided: 'By your grant of',
@@ -348,6 +362,7 @@ export const en: AdkLabels = {
       you: 'You',
       byLink: (creator, name = 'A person without an account') =>
         `${name}, by a link from ${creator}`,
+      byDelegate: (delegate, person) => `${delegate}, in the place of ${person}`,
       role: (role) => (role === 'approver' ? 'Any approver' : `Anyone with the role “${role}”`),
       step: ({ people, needed }) =>
         needed === 1 ? people.join(' or ') : `${needed} of: ${people.join(', ')}`,
@@ -356,7 +371,8 @@ export const en: AdkLabels = {
       whyNot: {
         decided: 'This has been decided.',
         'later-step': 'You can decide when the step before yours is done.',
-        'link-used': 'A link of yours was used to approve. Waiting for another person.',
+        'link-used':
+          'An approval by your link or as a delegate counts for you. Waiting for another person.',
         'earlier-step': 'Your step is done. Waiting for another person.',
         'not-named': 'You cannot decide this. Waiting for another person.',
       },

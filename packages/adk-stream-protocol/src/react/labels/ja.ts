@@ -127,6 +127,20 @@ export const ja: AdkLabels = {
     states: { waiting: '送信予定', sent: '送信済み', failed: '未達', ended: '不要になりました' },
     attempts: (count) => `${count}回試行`,
   },
+  delegations: {
+    title: '不在の間',
+    given: (name) => `${name} があなたの代わりに判断します`,
+    received: (name) => `${name} の代わりに判断できます`,
+    until: '期限',
+    end: '終了',
+    endNamed: (name) => `代理を終了: ${name}`,
+    person: '代わりに判断する人',
+    nobody: '人を選択',
+    time: '期間',
+    days: (count) => `${count}日間`,
+    give: '代理を頼む',
+    failed: 'サーバーが受け付けませんでした。',
+  },
   grants: {
     title: '確認なしで決まる操作',
     decided: 'あなたの事前の許可による（許可した時刻）',
@@ -394,6 +408,7 @@ export const ja: AdkLabels = {
       steps: '承認する人',
       you: 'あなた',
       byLink: (creator, name = 'アカウントのない人') => `${name}（${creator}のリンク）`,
+      byDelegate: (delegate, person) => `${delegate}（${person}の代理）`,
       role: (role) => (role === 'approver' ? '承認者のどなたか' : `「${role}」の役割を持つ人`),
       step: ({ people, needed }) =>
         needed === 1 ? people.join('または') : `${people.join('、')}のうち${needed}人`,
@@ -402,7 +417,8 @@ export const ja: AdkLabels = {
       whyNot: {
         decided: 'すでに決定されています。',
         'later-step': '前の段階が終わると、承認または拒否できます。',
-        'link-used': 'あなたのリンクで承認されました。ほかの人の承認を待っています。',
+        'link-used':
+          'あなたのリンクまたは代理での承認が、あなたの承認として数えられています。ほかの人の承認を待っています。',
         'earlier-step': 'あなたの段階は終わりました。ほかの人の承認を待っています。',
         'not-named': 'あなたは承認できません。ほかの人の承認を待っています。',
       },

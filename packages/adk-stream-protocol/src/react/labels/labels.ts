@@ -30,6 +30,29 @@ interface GrantLabels {
   readonly revokeNamed: (title: string) => string
 }
 
+/** The labels of people who decide in the place of others. */
+interface DelegationLabels {
+  /** The name of the part of the page. */
+  readonly title: string
+  /** Who decides in the place of the person. */
+  readonly given: (name: string) => string
+  /** In whose place the person decides. */
+  readonly received: (name: string) => string
+  /** Before the time at which it ends. */
+  readonly until: string
+  readonly end: string
+  /** The label of the button for screen readers. */
+  readonly endNamed: (name: string) => string
+  readonly person: string
+  /** The choice of nobody in the list of people. */
+  readonly nobody: string
+  readonly time: string
+  readonly days: (count: number) => string
+  readonly give: string
+  /** The server refused an action. */
+  readonly failed: string
+}
+
 /** All labels of the components in one language. */
 export interface AdkLabels {
   /** The BCP 47 tag with which numbers are formatted. */
@@ -107,6 +130,7 @@ export interface AdkLabels {
   }
   readonly approval: ApprovalLabels
   readonly grants: GrantLabels
+  readonly delegations: DelegationLabels
   readonly question: QuestionLabels
   readonly signIn: SignInLabels
   readonly inbox: {
@@ -242,6 +266,8 @@ interface ApprovalContextLabels {
   readonly you: string
   /** A person without an account, with the creator of their link. */
   readonly byLink: (creator: string, name: string | undefined) => string
+  /** A person who decided in the place of another one. */
+  readonly byDelegate: (delegate: string, person: string) => string
   /** A role of the policy, such as `manager`. */
   readonly role: (role: string) => string
   /** `people` are those who may approve, `needed` how many of them must. */

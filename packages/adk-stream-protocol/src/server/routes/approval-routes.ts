@@ -328,11 +328,12 @@ export function viewApproval(
     own,
     requester: toPerson(chat.principalId),
     ...withoutUndefined({ userText }),
-    votes: votes.map(({ principalId, step, at, linkBy }) => ({
+    votes: votes.map(({ principalId, step, at, linkBy, delegate }) => ({
       by: toPerson(principalId),
       step,
       at,
       ...(linkBy !== undefined && { linkBy: toPerson(linkBy) }),
+      ...(delegate !== undefined && { delegate: toPerson(delegate) }),
     })),
     steps: chain.map(({ count, principals, roles }, index) => ({
       needed: count,
@@ -392,7 +393,7 @@ export function listPeople({ chat, votes, terms, state }: Approval): string[] {
   return [
     chat.principalId,
     ...('by' in state ? [state.by] : []),
-    ...votes.map(({ principalId }) => principalId),
+    ...votes.flatMap(({ principalId, delegate }) => [principalId, delegate ?? principalId]),
     ...terms.chain.flatMap(({ principals }) => principals),
   ]
 }

@@ -101,7 +101,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
 }
 
 const COUNTS_ALREADY =
-  'A person can approve a call once. A vote by a link also counts for the person who created the link and for the browser that opened it. Another person must approve.'
+  'A person can approve a call once. A vote by a link also counts for the person who created the link and for the browser that opened it, and a vote in the place of another person for both people. Another person must approve.'
 
 /** Returns the error for a client whose decision the ledger refused. */
 export function toError(refusal: Refusal): ProtocolError {
