@@ -223,6 +223,35 @@ test('[NT1576] values of the model cannot mention people, add links or hide char
   expect(card).toContain('\\\\nApproved')
 })
 
+test('[NT1576] a card with very long values stays within the limits of Slack', async () => {
+  await using opened = await open()
+  await opened.pay('x'.repeat(10_000))
+  const { blocks } = opened.server.calls[0]?.body as {
+    readonly blocks: readonly { readonly type: string; readonly text?: { readonly text: string } }[]
+  }
+  const lengths = Object.fromEntries(blocks.map(({ type, text }) => [type, text?.text.length ?? 0]))
+  expect(lengths['header']).toBeLessThanOrEqual(150)
+  expect(lengths['section']).toBeLessThanOrEqual(3_000)
+})
+
+test('[NT1574] a body with other bytes and the same meaning decides nothing', async () => {
+  await using opened = await open()
+  const id = await opened.pay()
+  const payload = {
+    type: 'block_actions',
+    user: { id: 'U1' },
+    team: { id: 'T1' },
+    channel: { id: 'C1' },
+    trigger_id: 't',
+    actions: [{ action_id: 'adk-approve', value: id }],
+  }
+  const other = new URLSearchParams({ payload: JSON.stringify(payload) })
+  expect(
+    await opened.send(payload, () => signAsSlack(other.toString().replaceAll('%7B', '%7b'))),
+  ).toBe(401)
+  expect(opened.testBridge.wallet.payments).toEqual([])
+})
+
 test('[NT1577] a card shows the preview, a click names it, and a card whose preview has changed is shown again', async () => {
   let balance = 100
   const preview = ({ amount }: Readonly<Record<string, unknown>>) => ({

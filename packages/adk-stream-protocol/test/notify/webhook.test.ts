@@ -1,6 +1,11 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+
 import { expect, test } from 'vitest'
 
 import type { Notice } from '../../src/modules/notify/notice.ts'
+import { slack } from '../../src/modules/notify/slack.ts'
 import { webhook } from '../../src/modules/notify/webhook.ts'
 import { SECRET, startReceiver } from './support/receiver.ts'
 
@@ -80,4 +85,74 @@ test.each([
 ])('[NT1568] a webhook does not reach %s', async (host) => {
   const channel = webhook({ url: `https://${host}:9/hook`, secret: SECRET })
   await expect(channel.send(notice, attempt)).rejects.toThrow('private network')
+})
+
+/** Starts a server that answers a webhook as `write` does. */
+async function startAnswering(write: (response: ServerResponse) => void) {
+  const server = createServer((_request, response) => write(response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    channel: webhook({
+      url: `http://127.0.0.1:${port}/hook`,
+      secret: SECRET,
+      allowPrivateNetwork: true,
+    }),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+test('[NT1571] an answer of 10 MB is not read', async () => {
+  let isClosed = false
+  let written = 0
+  await using answering = await startAnswering((response) => {
+    response.on('close', () => {
+      isClosed = true
+    })
+    response.writeHead(200)
+    const more = (): void => {
+      while (!isClosed && written < 10_000_000 && response.write('x'.repeat(100_000)))
+        written += 100_000
+      if (!isClosed && written < 10_000_000) response.once('drain', more)
+    }
+    more()
+  })
+  expect(await answering.channel.send(notice, attempt)).toEqual({ answer: 'HTTP 200' })
+  await expect.poll(() => isClosed).toBe(true)
+  expect(written).toBeLessThan(10_000_000)
+})
+
+test('[NT1571] an answer that never ends does not hold the sender, neither its body nor its head', async () => {
+  await using dripping = await startAnswering((response) => {
+    response.writeHead(204)
+    response.flushHeaders()
+  })
+  expect(await dripping.channel.send(notice, attempt)).toEqual({ answer: 'HTTP 204' })
+  // The time of the attempt is over when the request has arrived.
+  const time = new AbortController()
+  await using silent = await startAnswering(() => time.abort())
+  const sent = silent.channel.send(notice, { number: 1, signal: time.signal })
+  await expect(sent).rejects.toThrow('abort')
+})
+
+test('[NT1572] no error and no answer contains the secret, the token or the arguments', async () => {
+  await using answering = await startAnswering((response) => response.destroy())
+  const options = { token: 'xoxb-canary', signingSecret: 'signing-canary', channel: 'C1' }
+  const channels = [
+    answering.channel,
+    slack({ ...options, principalOf: () => undefined, apiUrl: 'http://127.0.0.1:9/' }),
+    webhook({ url: 'https://127.0.0.1/hook', secret: SECRET }),
+  ]
+  for (const channel of channels) {
+    const error: unknown = await Promise.resolve(channel.send(notice, attempt)).catch(
+      (thrown: unknown) => thrown,
+    )
+    expect(error).toBeInstanceOf(Error)
+    const text = inspect(error, { depth: 10 })
+    for (const canary of ['canary', SECRET, SECRET.slice(6), '花子'])
+      expect(text).not.toContain(canary)
+  }
 })
