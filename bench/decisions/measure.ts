@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
+import { Agent, createServer, type IncomingMessage, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
@@ -22,34 +23,79 @@ export interface DecisionFigures {
   readonly cpuUs: number
 }
 
-/** The folder of the databases, and the URL of the emulated model of live sessions. */
+/** The folder of the databases, and the URL of the emulated model of live sessions, or of the receiver of webhooks. */
 export interface Environment {
   readonly folder: string
   readonly baseUrl?: string
+}
+
+/** The figures of the servers, and with `http` those of a bridge with a webhook, and how many notices arrived. */
+interface MeasuredDecisions {
+  readonly floor: DecisionFigures
+  readonly bridge: DecisionFigures
+  readonly notify?: DecisionFigures
+  readonly received?: number
 }
 
 /** Measures the bridge and the floor alternately. Each has its own process. The client is in this one. */
 export async function measureDecisions(
   over: 'http' | 'socket',
   environment: Environment,
-): Promise<{ readonly floor: DecisionFigures; readonly bridge: DecisionFigures }> {
+): Promise<MeasuredDecisions> {
   pinLoad()
   const floor = await openSubject(`${over}-floor`, environment)
   const bridge = await openSubject(`${over}-bridge`, environment)
-  const taken = { floor: [] as DecisionFigures[], bridge: [] as DecisionFigures[] }
+  const receiver = over === 'http' ? await startReceiver() : undefined
+  const notify =
+    receiver && (await openSubject('http-notify', { ...environment, baseUrl: receiver.url }))
+  const taken = {
+    floor: [] as DecisionFigures[],
+    bridge: [] as DecisionFigures[],
+    notify: [] as DecisionFigures[],
+  }
   for (let round = -WARM_UP; round < ROUNDS; round += 1) {
     const pauseMs = round < 0 ? 0 : PAUSE_MS
-    const pair = { floor: await floor.decide(pauseMs), bridge: await bridge.decide(pauseMs) }
+    const floorFigures = await floor.decide(pauseMs)
+    // Who comes first has a warmer disk.
+    const isBridgeFirst = round % 2 === 0
+    const first = isBridgeFirst ? await bridge.decide(pauseMs) : undefined
+    const told = await notify?.decide(pauseMs)
+    const bridgeFigures = first ?? (await bridge.decide(pauseMs))
     if (round < 0) continue
-    taken.floor.push(pair.floor)
-    taken.bridge.push(pair.bridge)
+    taken.floor.push(floorFigures)
+    taken.bridge.push(bridgeFigures)
+    if (told) taken.notify.push(told)
   }
-  await Promise.all([floor.close(), bridge.close()])
-  return { floor: toMedians(taken.floor), bridge: toMedians(taken.bridge) }
+  await Promise.all([floor.close(), bridge.close(), notify?.close()])
+  return {
+    floor: toMedians(taken.floor),
+    bridge: toMedians(taken.bridge),
+    ...(receiver && { notify: toMedians(taken.notify), received: receiver.close() }),
+  }
 }
 
 function toMedians(figures: readonly DecisionFigures[]): DecisionFigures {
   return { ms: median(figures.map(({ ms }) => ms)), cpuUs: median(figures.map((f) => f.cpuUs)) }
+}
+
+/** Starts a receiver of webhooks in this process. `close` returns how many it has received. */
+async function startReceiver(): Promise<{ readonly url: string; readonly close: () => number }> {
+  let received = 0
+  const server = createServer((request, response) => {
+    received += 1
+    request.resume().on('end', () => response.writeHead(204).end())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // A server that listens on a port has such an address.
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    close: () => {
+      server.close()
+      return received
+    },
+  }
 }
 
 interface Subject {

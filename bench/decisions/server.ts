@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 
 import { Gemini, LlmAgent, LogLevel, type RunConfig, setLogLevel } from '@google/adk'
+import { webhook } from 'adk-stream-protocol/notify'
 import { createBridge } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
@@ -15,7 +16,13 @@ import { WebSocketServer } from 'ws'
 import { createPayTool, PayingModel } from '../paying-model.ts'
 import { monotonicMs } from '../script.ts'
 
-export type ServerKind = 'http-floor' | 'http-bridge' | 'socket-floor' | 'socket-bridge'
+export type ServerKind =
+  | 'http-floor'
+  | 'http-bridge'
+  /** The bridge with a webhook that is told of each approval. */
+  | 'http-notify'
+  | 'socket-floor'
+  | 'socket-bridge'
 
 /** The time at which a tool started, and the CPU time of this process since the request or frame arrived. */
 export interface ToolStart {
@@ -45,7 +52,17 @@ async function openBridge(isLive: boolean): Promise<Server> {
   // The emulator sends text in place of speech.
   const runConfig = { responseModalities: ['TEXT'] } as unknown as Partial<RunConfig>
   const live = model instanceof Gemini ? { live: { model, runConfig } } : {}
-  const bridge = createBridge({ agent, store, authenticate: () => ({ id: 'person' }), ...live })
+  const secret = `whsec_${Buffer.alloc(32, 'bench').toString('base64')}`
+  const notify = kind === 'http-notify' && {
+    channels: { hook: webhook({ url: baseUrl, secret, allowPrivateNetwork: true }) },
+  }
+  const bridge = createBridge({
+    agent,
+    store,
+    authenticate: () => ({ id: 'person' }),
+    ...live,
+    ...(notify && { notify }),
+  })
   return createServer((request, response) => {
     noteArrival()
     void bridge.node(request, response)
