@@ -106,6 +106,16 @@ export interface NoticeChannel {
    * bridge has started. Resolves when the signal is aborted.
    */
   readonly listen?: (actions: ChannelActions, until: ChannelListening) => Promise<void>
+  /**
+   * Lets people add where they want to be told, such as a browser. The bridge serves it at `/channels/<name>/addresses`, and keeps the addresses
+   * of each person. Needs a store with `personalRecords`.
+   */
+  readonly addresses?: {
+    /** What a page needs to create an address, such as a public key. */
+    readonly info: unknown
+    /** Checks an address that a page sends. Returns undefined if it is none. */
+    readonly read: (given: unknown) => ChannelAddress | undefined
+  }
   /** Whether a person may approve a call in this channel. Denying is always possible. Default: unless its severity is high or a value could mislead. */
   readonly mayApprove?: (approval: ApprovalSummary) => boolean
   /** Identifies the receiver. After `gone`, the channel is used again when this changes. Default: none. */
@@ -124,6 +134,31 @@ interface NoticeAttempt {
   readonly reference?: string
   /** Aborted when the attempt takes too long, and when the bridge closes. */
   readonly signal: AbortSignal
+  /** The addresses that people have added. Only for channels with `addresses`. */
+  readonly addresses?: ChannelAddresses
+}
+
+/**
+ * Where a person wants to be told.
+ *
+ * @inline
+ */
+export interface ChannelAddress {
+  /** The same for the same place, so that it belongs to one person only. */
+  readonly id: string
+  /** What the channel needs to send there. */
+  readonly value: string
+}
+
+/**
+ * The addresses that people have added to a channel.
+ *
+ * @inline
+ */
+export interface ChannelAddresses {
+  readonly list: (principalId: string) => Promise<readonly ChannelAddress[]>
+  /** Removes an address that no longer exists. */
+  readonly remove: (principalId: string, id: string) => Promise<void>
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { RefreshApproval } from '../../server/chats/host/policy-checks.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
 import type { Notice, NoticeChannel, NoticeResult } from './notice.ts'
+import { addressesOf } from './channel-addresses.ts'
 import { findOpenStep, NoticeError, readSummary } from './notice.ts'
 import type { NoticeBody, PlanOptions } from './plan-notices.ts'
 import { planNotices } from './plan-notices.ts'
@@ -139,7 +140,7 @@ export class Notifier {
       readonly signal: AbortSignal
     },
   ): Promise<NoticeResult | void> {
-    const { store, ledger } = this.#options
+    const { store, ledger, records } = this.#options
     const { notice, stored, signal } = attempt
     const log = await store.list(ledger.appName, stored.approvalId)
     const reference = log.findLast(
@@ -151,6 +152,8 @@ export class Notifier {
         number: stored.attempts,
         signal,
         ...(reference !== undefined && { reference }),
+        ...(channel.addresses &&
+          records && { addresses: addressesOf(records, ledger.appName, stored.channel) }),
       })
     const late = new Promise<never>((_resolve, reject) => {
       const refuse = (): void => reject(new NoticeError('The channel has not answered in time.'))
@@ -182,6 +185,7 @@ export class Notifier {
     if (Date.now() - this.#removedAt < HOUR_MS) return
     this.#removedAt = Date.now()
     await this.#options.store.removeOld(KEEP_MS)
+    await this.#options.records?.removeOld()
   }
 }
 

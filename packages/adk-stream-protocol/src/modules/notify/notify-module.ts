@@ -12,6 +12,7 @@ import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
 import type { PersonalRecordStore } from '../../store/tables/personal-records.ts'
 import type { Core, OpenModule } from '../module.ts'
 import type { FastApprovalsOptions, NotifyOptions } from './notice.ts'
+import { addressRoutes } from './channel-addresses.ts'
 import { channelRoutes, listenToChannels } from './channel-routes.ts'
 import { Notifier } from './notifier.ts'
 import type { NoticeBody } from './plan-notices.ts'
@@ -33,6 +34,7 @@ const Notify = z.strictObject({
     z.looseObject({
       send: z.custom(isFunction, { error: 'a function' }),
       receive: z.custom(isFunction, { error: 'a function' }).optional(),
+      addresses: z.looseObject({ read: z.custom(isFunction, { error: 'a function' }) }).optional(),
       listen: z.custom(isFunction, { error: 'a function' }).optional(),
       mayApprove: z.custom(isFunction, { error: 'a function' }).optional(),
       address: z.string().optional(),
@@ -71,7 +73,8 @@ export const openNotify: OpenModule<NotifyBridgeOptions & LogOptions> = ({
   return {
     openKinds: (store) => {
       noticesOf(store)
-      if (fastApprovals) recordsOf(store)
+      if (fastApprovals || Object.values(channels).some(({ addresses }) => addresses))
+        recordsOf(store)
       return []
     },
     start: ({ ledger, store, refresh }) => {
@@ -99,7 +102,11 @@ export const openNotify: OpenModule<NotifyBridgeOptions & LogOptions> = ({
     sweep: async () => notifier?.wake(),
     createRoutes: (parts) => {
       core = parts
-      return [...noticeRoutes(parts), ...channelRoutes(parts, notify)]
+      return [
+        ...noticeRoutes(parts),
+        ...channelRoutes(parts, notify),
+        ...addressRoutes(parts, notify),
+      ]
     },
     close: async () => {
       await stopListening?.()
@@ -118,7 +125,7 @@ function noticesOf({ notices }: Store): NoticeStore {
 function recordsOf({ personalRecords }: Store): PersonalRecordStore {
   if (personalRecords) return personalRecords
   throw new TypeError(
-    'createBridge: `notify.fastApprovals` needs a store with `personalRecords`. Those of openSqliteStore and openPostgresStore have it.',
+    'createBridge: `fastApprovals` and channels with `addresses` need a store with `personalRecords`. Those of openSqliteStore and openPostgresStore have it.',
   )
 }
 

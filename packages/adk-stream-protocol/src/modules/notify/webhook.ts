@@ -121,21 +121,22 @@ function readResponse({ statusCode = 0, headers }: IncomingMessage): NoticeResul
   throw new NoticeError(`The webhook answered ${answer}.`, withoutUndefined({ retryMs }))
 }
 
-function readRetryAfter(value: string | undefined): number | undefined {
+/** Returns the time until the next attempt that a receiver asks for, in ms. */
+export function readRetryAfter(value: string | undefined): number | undefined {
   if (value === undefined) return undefined
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now()
   return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }
 
 interface PostOptions {
-  readonly body: string
+  readonly body: string | Buffer
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly allowPrivateNetwork: boolean
 }
 
-/** Posts JSON. Resolves with the head of the response, and does not read its body. */
-function post(
+/** Posts JSON, or what the headers say. Resolves with the head of the response, and does not read its body. */
+export function post(
   url: URL,
   { body, headers, signal, allowPrivateNetwork }: PostOptions,
 ): Promise<IncomingMessage> {
