@@ -101,7 +101,12 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'personal records',
-    own: ['modules/notify/', 'modules/delegation/', ...ofTables('personal-records')],
+    own: [
+      'approvals/required-record.ts',
+      'modules/notify/',
+      'modules/delegation/',
+      ...ofTables('personal-records'),
+    ],
     identifiers: /PERSONAL_RECORD|[pP]ersonalRecords?(?![a-z])|RequiredRecord|require-record/,
   },
   {

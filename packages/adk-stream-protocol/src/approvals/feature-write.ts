@@ -1,12 +1,5 @@
 import type { GrantWrite } from './grant.ts'
+import type { RequiredRecord } from './required-record.ts'
 
 /** A change in a table of a feature, or a condition on one, in the transaction of a transition. */
 export type FeatureWrite = GrantWrite | RequiredRecord
-
-/** The transition is stored only if a principal has this personal record, and its time is not over. */
-export interface RequiredRecord {
-  readonly type: 'require-record'
-  readonly owner: { readonly appName: string; readonly principalId: string }
-  readonly kind: string
-  readonly id: string
-}

@@ -183,9 +183,7 @@ export class TurnLog {
 
   /** The approvals that a reader from the start is asked for. */
   get requests(): string[] {
-    return (this.#open ?? []).flatMap(({ type, id }) =>
-      type === 'request' ? id : [],
-    )
+    return (this.#open ?? []).flatMap(({ type, id }) => (type === 'request' ? id : []))
   }
 
   /** CV798: leaves the request for a call that was approved out for readers from the start. */

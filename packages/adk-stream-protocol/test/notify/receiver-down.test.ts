@@ -46,8 +46,8 @@ test('[NT1563] after a receiver was down for an hour, every notice arrives in or
     return logs.every((log) => log.some(({ attempts, at }) => attempts > 0 && at > now))
   }
   /** Wakes the notifier until the condition holds. */
-  const until = (isDone: () => boolean | Promise<boolean>) =>
-    expect
+  const until = async (isDone: () => boolean | Promise<boolean>): Promise<void> => {
+    await expect
       .poll(
         async () => {
           notifier.wake()
@@ -56,6 +56,7 @@ test('[NT1563] after a receiver was down for an hour, every notice arrives in or
         { timeout: 60_000 },
       )
       .toBe(true)
+  }
   try {
     // One approval every five minutes, decided at once.
     for (const [index, id] of ids.entries()) {

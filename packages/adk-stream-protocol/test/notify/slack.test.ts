@@ -226,9 +226,10 @@ test('[NT1576] values of the model cannot mention people, add links or hide char
 test('[NT1576] a card with very long values stays within the limits of Slack', async () => {
   await using opened = await open()
   await opened.pay('x'.repeat(10_000))
-  const { blocks } = opened.server.calls[0]?.body as {
-    readonly blocks: readonly { readonly type: string; readonly text?: { readonly text: string } }[]
-  }
+  const blocks = opened.server.calls[0]?.body['blocks'] as readonly {
+    readonly type: string
+    readonly text?: { readonly text: string }
+  }[]
   const lengths = Object.fromEntries(blocks.map(({ type, text }) => [type, text?.text.length ?? 0]))
   expect(lengths['header']).toBeLessThanOrEqual(150)
   expect(lengths['section']).toBeLessThanOrEqual(3_000)

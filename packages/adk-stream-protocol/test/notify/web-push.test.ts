@@ -21,6 +21,10 @@ function newVapid() {
 const VAPID = newVapid()
 const OPTIONS = { vapid: VAPID, subject: 'mailto:ops@example.com', allowPrivateNetwork: true }
 
+function decode(text: string): Buffer {
+  return Buffer.from(text, 'base64url')
+}
+
 async function open(answer?: (path: string) => number) {
   const service = await startPushService(answer)
   const testBridge = await TestBridge.open({
@@ -59,7 +63,6 @@ async function open(answer?: (path: string) => number) {
 }
 
 test('[NT1580] a message is encrypted as in the example of RFC 8291', () => {
-  const decode = (text: string): Buffer => Buffer.from(text, 'base64url')
   const encrypted = encryptPush(
     'When I grow up, I want to be a watermelon',
     {

@@ -118,10 +118,10 @@ export function delegationRoutes(
     const { principal } = request
     const { ledger, refresh } = await backend.get()
     const waiting = await ledger.list({ waitsFor: giver, limit: MAX_LISTED })
-    const open = waiting.filter((approval) => mayDecideFor(approval, giver, principal.id))
-    const names = await findNames(open.flatMap(listPeople))
+    const asked = waiting.filter((approval) => mayDecideFor(approval, giver, principal.id))
+    const names = await findNames(asked.flatMap(listPeople))
     const approvals = await Promise.all(
-      open.map(async (approval) => {
+      asked.map(async (approval) => {
         const current = await refresh(approval, giver.id)
         const view = viewApproval(current.approval, principal, { ...current, names })
         const { whyNot: _whyNot, ...shown } = view

@@ -1,51 +1,27 @@
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { LazyBackend } from '../../server/chats/backend.ts'
 import { readJson, reply } from '../../server/http/exchange.ts'
 import type { Route } from '../../server/http/http-router.ts'
-import type { PersonalRecordStore } from '../../store/tables/personal-records.ts'
 import type { Core } from '../module.ts'
-import type { ChannelAddresses, NotifyOptions } from './notice.ts'
+import type { NotifyOptions } from './notice.ts'
+import { toAddressKind } from './stored-addresses.ts'
 
 /** How many addresses of a channel a person has. The oldest one makes room for another. */
 const MAX_ADDRESSES = 10
 /** A page adds its address again each time that it is opened. One that nobody opens any more ends. */
 const KEPT_MS = 90 * 24 * 3_600_000
 
-/** Returns the addresses that people have added to a channel. */
-export function addressesOf(
-  records: PersonalRecordStore,
-  appName: string,
-  channel: string,
-): ChannelAddresses {
-  const kind = kindOf(channel)
-  return {
-    list: async (principalId) =>
-      (await records.list({ appName, principalId }, kind)).map(({ id, body }) => ({
-        id,
-        value: body,
-      })),
-    remove: async (principalId, id) =>
-      void (await records.remove({ appName, principalId }, { kind, id })),
-  }
-}
-
 /** The endpoints with which people say where they want to be told. */
 export function addressRoutes({ backend, limits }: Core, { channels }: NotifyOptions): Route[] {
   return Object.entries(channels).flatMap(([name, { addresses }]): Route[] => {
     if (!addresses) return []
-    const kind = kindOf(name)
-    const open = async (principalId: string) => {
-      const { store, appName } = await backend.get()
-      const { personalRecords: records } = store
-      // `createBridge` has refused the option otherwise.
-      if (!records) throw new ProtocolError('internal')
-      return { records, owner: { appName, principalId } }
-    }
+    const kind = toAddressKind(name)
     return [
       {
         method: 'GET',
         path: `/channels/${name}/addresses`,
         handle: async ({ principal }) => {
-          const { records, owner } = await open(principal.id)
+          const { records, owner } = await open(backend, principal.id)
           const found = await records.list(owner, kind)
           const shown = found.map(({ id, at }) => ({ id, at }))
           return reply(200, { info: addresses.info, addresses: shown })
@@ -57,7 +33,7 @@ export function addressRoutes({ backend, limits }: Core, { channels }: NotifyOpt
         handle: async ({ principal, exchange }) => {
           const address = addresses.read(await readJson(exchange, limits))
           if (!address) throw new ProtocolError('bad-request', { message: NO_ADDRESS })
-          const { records, owner } = await open(principal.id)
+          const { records, owner } = await open(backend, principal.id)
           const { id, value } = address
           // Another person has used this browser before, and has not removed it.
           const place = { ...owner, principalId: id }
@@ -75,7 +51,7 @@ export function addressRoutes({ backend, limits }: Core, { channels }: NotifyOpt
         method: 'DELETE',
         path: `/channels/${name}/addresses/:id`,
         handle: async ({ principal, id }) => {
-          const { records, owner } = await open(principal.id)
+          const { records, owner } = await open(backend, principal.id)
           return reply(200, { removed: await records.remove(owner, { kind, id }) })
         },
       },
@@ -83,8 +59,12 @@ export function addressRoutes({ backend, limits }: Core, { channels }: NotifyOpt
   })
 }
 
-function kindOf(channel: string): string {
-  return `address ${channel}`
+async function open(backend: LazyBackend, principalId: string) {
+  const { store, appName } = await backend.get()
+  const { personalRecords: records } = store
+  // `createBridge` has refused the option otherwise.
+  if (!records) throw new ProtocolError('internal')
+  return { records, owner: { appName, principalId } }
 }
 
 const NO_ADDRESS =

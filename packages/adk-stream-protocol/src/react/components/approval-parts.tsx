@@ -1,6 +1,11 @@
 import { type ReactNode, useState } from 'react'
 
-import type { PendingApproval, ShownPerson, ShownStep } from '../../protocol/server-views.ts'
+import type {
+  PendingApproval,
+  ShownPerson,
+  ShownStep,
+  ShownVote,
+} from '../../protocol/server-views.ts'
 import { useIsOnline } from '../hooks/use-connection.ts'
 import type { ServerError } from '../reading/problem.ts'
 import type { AdkLabels } from '../labels/labels.ts'
@@ -42,15 +47,7 @@ export function ApprovalPeople({ approval }: ApprovalPeopleProps): ReactNode {
         <Fact name={context.votes}>
           {votes.map(({ by, at, linkBy, delegate }) => (
             <span key={by.id} className="adk-vote">
-              <LiteralText
-                text={
-                  linkBy
-                    ? context.byLink(namePerson(linkBy, context), by.name)
-                    : delegate
-                      ? context.byDelegate(namePerson(delegate, context), namePerson(by, context))
-                      : namePerson(by, context)
-                }
-              />
+              <LiteralText text={nameVoter({ by, linkBy, delegate }, context)} />
               {' · '}
               <Time at={at} />
             </span>
@@ -108,6 +105,16 @@ function stateOf(
 ): StepProgress {
   if (given >= needed) return 'done'
   return index === step && state === 'requested' ? 'now' : 'later'
+}
+
+/** Returns who voted, and with whose right. */
+function nameVoter(
+  { by, linkBy, delegate }: Pick<ShownVote, 'by' | 'linkBy' | 'delegate'>,
+  context: AdkLabels['inbox']['context'],
+): string {
+  if (linkBy) return context.byLink(namePerson(linkBy, context), by.name)
+  const name = namePerson(by, context)
+  return delegate ? context.byDelegate(namePerson(delegate, context), name) : name
 }
 
 /** Returns the name of a person. The id is all that there is if the application gives no name. */

@@ -40,7 +40,7 @@ export type {
   PersonalRecord,
   PersonalRecordStore,
 } from '../tables/personal-records.ts'
-export type { RequiredRecord } from '../../approvals/feature-write.ts'
+export type { RequiredRecord } from '../../approvals/required-record.ts'
 export type { GrantStore } from '../tables/grants.ts'
 export type { Grant, GrantWrite, StoredGrant } from '../../approvals/grant.ts'
 export type { LiveSessionStore, SaveOptions } from '../tables/live-sessions.ts'

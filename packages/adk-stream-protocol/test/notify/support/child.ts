@@ -21,7 +21,7 @@ await notices.position(chat.appName)
 const onError = (error: unknown): void => void writeSync(2, `${String(error)}\n`)
 const ledger = new Ledger({ store: store.approvals, appName: chat.appName, onError })
 await ledger.request(requestOf({ id: 'approval-1' }))
-new Notifier({
+const notifier = new Notifier({
   channels: { ops: webhook({ url, secret, allowPrivateNetwork: true }) },
   store: {
     ...notices,
@@ -48,3 +48,4 @@ new Notifier({
   claimMs: 500,
   onError,
 })
+notifier.wake()

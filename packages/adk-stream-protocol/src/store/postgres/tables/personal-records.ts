@@ -1,4 +1,4 @@
-import type { RequiredRecord } from '../../../approvals/feature-write.ts'
+import type { RequiredRecord } from '../../../approvals/required-record.ts'
 import { ownerColumns } from '../../keys.ts'
 import type { FeatureTables } from '../../tables/feature-tables.ts'
 import type { PersonalRecordStore } from '../../tables/personal-records.ts'
