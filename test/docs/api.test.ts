@@ -94,9 +94,9 @@ const counted = names.filter(
   ({ module }) => module.startsWith('adk-stream-protocol/') && module !== FOR_STORES,
 )
 
-test('[DO220] the public API has at most 115 names', () => {
+test('[DO220] the public API has at most 117 names', () => {
   expect(counted.length).toBeGreaterThan(80)
-  expect(counted.slice(115).map(({ module, name }) => `${module}: ${name}`)).toEqual([])
+  expect(counted.slice(117).map(({ module, name }) => `${module}: ${name}`)).toEqual([])
 })
 
 test('[DO221] every public name is used in the demo or in the docs', () => {

@@ -15,7 +15,7 @@ import { SECRET, startReceiver } from './support/receiver.ts'
 
 const WHILE_READING = 'while the receiver reads'
 
-/** The steps, and how often the receiver is told by the killed process and the next one. */
+/** The steps, and how often the receiver is told at least, by the killed process and the next one. */
 posixTest.each([
   ['before the plan is stored', 1],
   ['after the plan is stored', 1],
@@ -40,8 +40,7 @@ posixTest.each([
       stdio: ['ignore', 'ignore', 'inherit'],
     })
     kill = () => void child.kill('SIGKILL')
-    const [code, signal] = await once(child, 'exit')
-    expect([code, signal]).toEqual([null, 'SIGKILL'])
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
     kill = undefined
     const store = await openSqliteStore({ path })
     const errors: unknown[] = []
@@ -67,7 +66,9 @@ posixTest.each([
           { timeout: 20_000 },
         )
         .toEqual(['sent'])
-      expect(receiver.types()).toEqual(Array.from({ length: count }, () => 'approval.requested'))
+      // On a slow machine, the first process itself sends it again.
+      expect(receiver.received.length).toBeGreaterThanOrEqual(count)
+      expect(new Set(receiver.types())).toEqual(new Set(['approval.requested']))
       expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1)
       expect(errors).toEqual([])
     } finally {

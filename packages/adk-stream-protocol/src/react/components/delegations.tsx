@@ -1,4 +1,4 @@
-import { type FormEvent, useCallback, useEffect, useId, useState } from 'react'
+import { useCallback, useEffect, useId, useState } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { DelegationLists, ShownDelegation } from '../../protocol/delegations.ts'
@@ -125,14 +125,18 @@ function DelegateForm({ people, onGive }: DelegateFormProps) {
   const [to, setTo] = useState('')
   const [days, setDays] = useState<number>(DAYS[0])
   const ids = { person: useId(), days: useId() }
-  const give = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
+  const give = async (): Promise<void> => {
     if (to === '') return
     await onGive(to, days * DAY_MS)
     setTo('')
   }
   return (
-    <form onSubmit={(event) => void give(event)}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void give()
+      }}
+    >
       <label htmlFor={ids.person}>{labels.person}</label>
       {people ? (
         <select id={ids.person} value={to} onChange={(event) => setTo(event.target.value)}>
