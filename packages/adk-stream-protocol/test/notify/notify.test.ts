@@ -231,6 +231,8 @@ test('[NT1579] a person who approves every call at once is reported once, in the
     by: 'hanako',
     pace: { decisions: 3, fast: 3, withinMs: 3_600_000 },
   })
+  const log = await readLog(opened.testBridge, audit.notices[0]?.approval.id ?? '')
+  expect(JSON.stringify(log)).not.toContain('approver.fast')
   const logged = entries.filter(({ event }) => event === 'approver.fast')
   expect(logged).toMatchObject([{ decidedBy: 'hanako' }])
   // It starts again.

@@ -140,15 +140,16 @@ function noticeRoutes({ backend }: Core): Route[] {
         if (!(await ledger.get(id, toDecider(principal))))
           throw new ProtocolError('unknown-approval')
         const notices = (await store.notices?.list(appName, id)) ?? []
-        return reply(200, { notices: notices.map(view) })
+        return reply(200, { notices: notices.flatMap(view) })
       },
     },
   ]
 }
 
-/** What a receiver answered is for the operator only. */
-function view({ body, channel, state, at, attempts }: StoredNotice): Record<string, unknown> {
+/** What a receiver answered, and how fast a person approves, is for the operator only. */
+function view({ body, channel, state, at, attempts }: StoredNotice): Record<string, unknown>[] {
   // The bridge wrote it.
   const { type, to } = JSON.parse(body) as NoticeBody
-  return { type, channel, ...withoutUndefined({ to }), state, at, attempts }
+  if (type === 'approver.fast') return []
+  return [{ type, channel, ...withoutUndefined({ to }), state, at, attempts }]
 }
