@@ -1,7 +1,8 @@
 import type { BaseAgent, RunConfig } from '@google/adk'
-import { Gemini, isBaseAgent, isLlmAgent, PluginManager, RemoteA2AAgent } from '@google/adk'
+import { Gemini, isLlmAgent, PluginManager } from '@google/adk'
 import { Modality } from '@google/genai'
 
+import { assertRunsLive } from '../../agent/tree/run-methods.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { ToolErrors } from '../../calls/run-call.ts'
 import { toLiveAgent } from '../../gemini-live/live-agent.ts'
@@ -144,14 +145,7 @@ export function toLiveModelAgent(
   agent: RootAgent,
   override: Gemini | string | undefined,
 ): { readonly agent: BaseAgent; readonly model: Gemini } {
-  if (!isBaseAgent(agent))
-    throw new TypeError(
-      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
-    )
-  if (agent instanceof RemoteA2AAgent)
-    throw new TypeError(
-      `createBridge: \`live\` needs a local agent, and ${agent.name} is a remote one, which ADK cannot run live. Leave out \`live\`, or use it as a tool: new AgentTool({ agent }).`,
-    )
+  assertRunsLive(name, agent)
   const model = findLiveModel(agent, override)
   if (isNeverLive(model.model))
     throw new TypeError(
