@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { attachChat, runBrowserTools, sseTransport } from '../../src/client/index.ts'
+import { openSqliteStore } from '../../src/store/index.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -33,6 +35,44 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(testBridge.lastPrompt).toContain('139.7')
     expect(chat.error).toBeUndefined()
   })
+
+  test.each(['live', 'HTTP', 'socket'])(
+    '[CL1620] an output that the server has taken and could not store is sent again, %s',
+    async (mode) => {
+      const store = await openSqliteStore({ path: ':memory:' })
+      const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+      let isAway = true
+      let lost = 0
+      store.sessions.appendEvent = (request) => {
+        if (!isAway || !JSON.stringify(request.event).includes('"latitude":35.7'))
+          return appendEvent(request)
+        lost += 1
+        return Promise.reject(new StoreError('unavailable', 'The disk is away.'))
+      }
+      await using testBridge = await TestBridge.open({
+        tools,
+        openStore: async () => store,
+        isLive: mode === 'live',
+      })
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      let runs = 0
+      runBrowserTools(chat.attached, {
+        get_location: () => {
+          runs += 1
+          return TOKYO
+        },
+      })
+      void chat.send(ASK)
+      await expect.poll(() => lost).toBeGreaterThan(0)
+      isAway = false
+      await chat.untilShown('There you are.')
+      await chat.rest()
+      expect(toolParts(chat.lastMessage)).toMatchObject([{ output: TOKYO }])
+      expect(testBridge.lastPrompt).toContain('139.7')
+      expect(runs).toBe(1)
+    },
+  )
 
   test('[CL26] an output whose socket was given up is sent again over the next one', async () => {
     await using testBridge = await TestBridge.open({ tools, disconnectGraceMs: 60_000 })

@@ -49,6 +49,7 @@ import {
   reopen,
   restoreQueued,
   sendQueued,
+  settleRequested,
   findQueued,
 } from './sync-responses.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
@@ -232,17 +233,25 @@ function showReportedDecision(chunk: Chunk, { messages }: ChatView): SyncEffect[
 
 function onIdle(state: AttachedSync, chat: ChatView): Step {
   const { end } = state.stream
-  const next = afterStream(state, chat)
+  const [next, effects] = settleRequested(afterStream(state, chat), chat)
+  return withEffects(effects, afterRequest(next, chat, end))
+}
+
+function afterRequest(
+  state: AttachedSync,
+  chat: ChatView,
+  end: AttachedSync['stream']['end'],
+): Step {
   switch (end) {
     case 'none': {
       // Without a stream, the AI SDK sends nothing by itself.
       const effects = sendQueued(chat)
-      return effects.length > 0 ? [next, effects] : catchUpIfBehind(next, chat)
+      return effects.length > 0 ? [state, effects] : catchUpIfBehind(state, chat)
     }
     case 'refused':
-      return catchUpIfBehind(next, chat)
+      return catchUpIfBehind(state, chat)
     case 'ended':
-      return onStreamRead(next, chat)
+      return onStreamRead(state, chat)
   }
 }
 

@@ -69,11 +69,16 @@ export function restoreQueued(
   const effects: SyncEffect[] = []
   const outbox = new Map<string, Unconfirmed>()
   for (const [id, entry] of state.outbox) {
+    const effect = entry.state === 'queued' ? entry.effect : undefined
+    const response = chat.responses.get(id)
     // The next request has sent it.
-    if (entry.state === 'queued' && chat.responses.get(id) !== 'queued') continue
+    if (effect && response !== 'queued') {
+      if (effect.type === 'queue-output' && response !== undefined && response !== 'refused')
+        outbox.set(id, { state: 'requested', output: effect.output })
+      continue
+    }
     outbox.set(id, entry)
-    if (entry.state !== 'queued') continue
-    const { effect } = entry
+    if (!effect) continue
     effects.push(
       ...(effect.type === 'queue-output'
         ? restoreOutput(effect, chat)
@@ -81,6 +86,21 @@ export function restoreQueued(
     )
   }
   return [{ ...state, outbox }, effects]
+}
+
+/** CL1620: sends the outputs of a request again whose turn has failed. The server may have failed before it stored them. */
+export function settleRequested(state: AttachedSync, { hasFailed }: ChatView): AttachedStep {
+  const outbox = new Map<string, Unconfirmed>()
+  const lost: string[] = []
+  for (const [id, entry] of state.outbox) {
+    if (entry.state !== 'requested') outbox.set(id, entry)
+    if (entry.state !== 'requested' || !hasFailed) continue
+    outbox.set(id, { state: 'unsent', output: entry.output })
+    lost.push(id)
+  }
+  if (lost.length === 0) return [{ ...state, outbox }, []]
+  const [next, effects] = scheduleRetry({ ...state, outbox })
+  return [next, [mark('sent', ...lost), ...effects]]
 }
 
 /** A decision whose approval was decided elsewhere, or has not returned at the end of the replay, is not sent. */

@@ -74,6 +74,8 @@ interface ShownTurns {
 export type Unconfirmed =
   /** The next request sends it. While a stream is replayed, the messages may lack it, or even its approval. */
   | { readonly state: 'queued'; readonly effect: QueueEffect }
+  /** An output that the running request has sent. The server has it if the turn does not fail. */
+  | { readonly state: 'requested'; readonly output: ToolOutput }
   /** An output to send again, outside requests. */
   | { readonly state: 'unsent'; readonly output: ToolOutput }
   /** An output that was sent while a stream was open. */
