@@ -165,7 +165,15 @@ export class TurnRegistry {
     turn.repliesTo = job.repliesTo
     turn.userMessageId = job.userMessageId ?? job.repliesTo?.id
     turn.isReplay = job.isReplay === true
-    await this.#waitForOthers(key, turn, job)
+    const waiting = { key, turn }
+    // A response is no message that a person could stop: its decision is recorded.
+    if (job.waitForRunning !== true) this.#waiting.add(waiting)
+    try {
+      // No `await` between the last look and `set` below: another turn would take the chat.
+      while (this.#running.has(key)) await this.#waitFor(key, job)
+    } finally {
+      this.#waiting.delete(waiting)
+    }
     const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
     if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
     // `maxTurns` does not apply to a turn that continues earlier work: a decision was made, or a call has run.
@@ -270,17 +278,6 @@ export class TurnRegistry {
     } catch (thrown) {
       await unlock()
       throw thrown
-    }
-  }
-
-  async #waitForOthers(key: string, turn: Turn, job: TurnJob): Promise<void> {
-    const waiting = { key, turn }
-    // A response is no message that a person could stop: its decision is recorded.
-    if (job.waitForRunning !== true) this.#waiting.add(waiting)
-    try {
-      while (this.#running.has(key)) await this.#waitFor(key, job)
-    } finally {
-      this.#waiting.delete(waiting)
     }
   }
 
