@@ -25,8 +25,11 @@ export const FEATURES: readonly Feature[] = [
   {
     name: 'several servers',
     own: [
+      'approvals/chat-locks.ts',
       'relay/',
+      'server/chats/live-leases.ts',
       'server/chats/live-owners.ts',
+      'server/chats/other-servers.ts',
       'server/chats/turns/relayed-turns.ts',
       'store/postgres/hint-connection.ts',
       'store/postgres/postgres-relay.ts',
@@ -35,7 +38,7 @@ export const FEATURES: readonly Feature[] = [
       'store/tables/signals.ts',
     ],
     identifiers:
-      /[rR]elay(?!s)|[eE]lsewhere(?!\.)|(?<![-a-zA-Z])[sS]ignals(?![a-z])|SignalRequest|LiveOwner|liveWorker/,
+      /[rR]elay(?!s)|[eE]lsewhere(?!\.)|(?<![-a-zA-Z])[sS]ignals(?![a-z])|RequestHandlers|AskServer|OtherServers|servers\.ask|LiveOwner/,
   },
   {
     name: 'sign-in',

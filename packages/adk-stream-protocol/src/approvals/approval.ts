@@ -14,10 +14,10 @@ export interface Approval {
   /** The assistant message whose turn waits for the decision. */
   readonly messageId: string
   /**
-   * The worker that waits for the decision, because its live session made the call, or because an MCP server asked during the call.
+   * The worker in which the call waits for the decision, because its live session made the call, or because an MCP server asked during the call.
    * Undefined if any worker may continue.
    */
-  readonly liveWorker?: string
+  readonly waitingWorker?: string
   readonly toolCallId: string
   readonly toolName: string
   /** The arguments that people see when they decide. */

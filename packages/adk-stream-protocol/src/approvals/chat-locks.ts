@@ -13,16 +13,16 @@ interface HeldLock {
 /** The lock of a live session. */
 export type LiveLock = HeldLock
 
+/** The two locks of a chat, which do not exclude each other: that of the turn that writes into it, and that of its live session. */
+export type LockName = 'turn' | 'live'
+
 /** The process that has locked a chat. */
 export interface LockOwner {
   readonly worker: string
   readonly token: string
 }
 
-/**
- * The chat locks of one process. A chat has two locks, which do not exclude each other: one for the turn that writes into it, and one
- * for its live session. A lock is valid until it is released, or until the lease of its process expires.
- */
+/** The chat locks of one process. A lock is valid until it is released, or until the lease of its process expires. */
 export class ChatLocks {
   readonly #store: ApprovalStore
   readonly #lease: OwnLease
@@ -104,15 +104,21 @@ export class ChatLocks {
   }
 
   /** Returns the other process with a valid lease that has locked a chat. The token differs for each lock. */
-  async findOther(chat: AppChatRef): Promise<LockOwner | undefined> {
-    if (!(await this.isLockedElsewhere(chat))) return undefined
-    const owner = await this.#findOwner(chat)
+  async findOther(chat: AppChatRef, name: LockName = 'turn'): Promise<LockOwner | undefined> {
+    if (await this.isFree(chat, name)) return undefined
+    const owner = await this.#findOwner(name === 'live' ? toLiveChat(chat) : chat)
     return owner?.worker === this.#lease.worker ? undefined : owner
   }
 
-  /** Whether another process with a valid lease has locked a chat. */
-  async isLockedElsewhere({ principalId, chatId }: ChatRef): Promise<boolean> {
-    return (await this.listLockedByOthers(principalId)).includes(chatId)
+  /** Whether no other process with a valid lease has a lock of a chat. */
+  async isFree({ principalId, chatId }: ChatRef, name: LockName = 'turn'): Promise<boolean> {
+    const appName = name === 'live' ? this.#appName + LIVE_LOCK : this.#appName
+    return !(await this.#listLockedByOthers(appName, principalId)).includes(chatId)
+  }
+
+  /** Whether no other process runs a turn of a chat, or has its live session. */
+  async isUnused(chat: ChatRef): Promise<boolean> {
+    return (await this.isFree(chat)) && (await this.isFree(chat, 'live'))
   }
 
   /** Lists the chats of a principal that other processes have locked. */
@@ -139,12 +145,6 @@ export class ChatLocks {
   /** Returns the process that has locked the live session of a chat. Its lease may have expired. */
   async findLiveOwner(chat: AppChatRef): Promise<string | undefined> {
     return (await this.#findOwner(toLiveChat(chat)))?.worker
-  }
-
-  /** Whether another process with a valid lease has the live session of a chat. */
-  async isLiveElsewhere(chat: AppChatRef): Promise<boolean> {
-    const { appName, principalId } = toLiveChat(chat)
-    return (await this.#listLockedByOthers(appName, principalId)).includes(chat.chatId)
   }
 
   /** Returns a token that names this process, so that another one can send it a signal. */

@@ -163,7 +163,7 @@ export class Ledger {
       id,
       chat,
       ...asked,
-      ...(request.isAwaited === true && { liveWorker: this.worker }),
+      ...(request.isAwaited === true && { waitingWorker: this.worker }),
       requestedAt: at,
       deadline,
       votes: [],
@@ -366,6 +366,16 @@ export class Ledger {
   /** Records that this worker closes, so that no process waits for it. Does nothing while it still runs calls. */
   async close(): Promise<void> {
     if (this.#isAwaited && !this.busy) await this.#store.endLease?.(this.worker)
+  }
+
+  /** Whether this worker runs the call of an approval. */
+  runsHere({ state }: Approval): boolean {
+    return state.name === 'executing' && state.worker === this.worker
+  }
+
+  /** Whether the call of an approval waits in this worker. */
+  waitsHere({ waitingWorker }: Approval): boolean {
+    return waitingWorker === this.worker
   }
 
   /** Whether a worker has closed. Returns false for a worker that crashed. */

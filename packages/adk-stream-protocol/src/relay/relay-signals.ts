@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto'
 
-import { z } from 'zod'
-
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Deferred } from '../shared/async.ts'
 import { SerialTask, defer } from '../shared/async.ts'
 import type { Signal, Signals } from './relay.ts'
+import {
+  type AskServer,
+  handleRequest,
+  readReply,
+  type RequestHandlers,
+  type RequestName,
+} from './server-requests.ts'
 
 interface RelaySignalsOptions {
   readonly relay: Signals
@@ -13,25 +18,15 @@ interface RelaySignalsOptions {
   readonly worker: string
   /** How long the other server may take to answer. */
   readonly timeoutMs: number
-  /** Answers a request of another server. */
-  readonly answer: (kind: string, body: unknown) => Promise<unknown>
+  readonly handlers: RequestHandlers
   readonly onError: (error: unknown) => void
 }
 
-/** A request to another server. */
-export interface SignalRequest {
-  readonly kind: string
+interface SentRequest {
+  readonly name: RequestName
   readonly body: unknown
-  /** Overrides how long the other server may take to answer. */
-  readonly timeoutMs?: number
+  readonly timeoutMs: number | undefined
 }
-
-/** The chat that a request is about. */
-export const RequestChat = z.object({
-  appName: z.string(),
-  principalId: z.string(),
-  chatId: z.string(),
-})
 
 const REPLY = 'reply'
 
@@ -39,16 +34,18 @@ const REPLY = 'reply'
 export class RelaySignals {
   readonly #options: RelaySignalsOptions
   readonly #open = new Map<string, Deferred<unknown>>()
+  /** Asks another server. The timeout overrides how long it may take. */
+  readonly ask: AskServer = async (server, name, body, timeoutMs) =>
+    readReply(name, await this.#ask(server, { name, body, timeoutMs }))
   readonly #taking = new SerialTask(() => this.#take())
 
   constructor(options: RelaySignalsOptions) {
     this.#options = options
   }
 
-  /** Asks another server, and waits for its answer. Rejects with `unavailable` if it does not answer in time. */
-  async ask(
+  async #ask(
     target: string,
-    { kind, body, timeoutMs = this.#options.timeoutMs }: SignalRequest,
+    { name: kind, body, timeoutMs = this.#options.timeoutMs }: SentRequest,
   ): Promise<unknown> {
     const { relay, worker } = this.#options
     const id = randomUUID()
@@ -103,9 +100,9 @@ export class RelaySignals {
   }
 
   async #answer({ id, from, kind, body }: Signal): Promise<void> {
-    const { relay, worker, answer, onError } = this.#options
+    const { relay, worker, handlers, onError } = this.#options
     try {
-      const reply = { id, answer: await answer(kind, body) }
+      const reply = { id, answer: await handleRequest(handlers, kind, body) }
       await relay.send(from, { id: randomUUID(), from: worker, kind: REPLY, body: reply })
     } catch (error) {
       // The other server gets no answer, and reports that.
@@ -116,14 +113,10 @@ export class RelaySignals {
 
 const NO_ANSWER = 'The server that runs this turn does not answer. Try again.'
 
-interface PolledSignalsOptions {
+interface PolledSignalsOptions extends Omit<RelaySignalsOptions, 'relay' | 'timeoutMs'> {
   readonly signals: Signals
-  /** The name of this server. */
-  readonly worker: string
   /** Whether other servers may send requests to this one. */
   readonly isAwaited: () => boolean
-  readonly answer: (kind: string, body: unknown) => Promise<unknown>
-  readonly onError: (error: unknown) => void
 }
 
 /** The interval at which signals are read while any are expected. */
@@ -139,7 +132,7 @@ export function pollSignals(options: PolledSignalsOptions): PolledSignals {
   }, POLL_MS)
   timer.unref()
   return {
-    ask: (worker, request) => signals.ask(worker, request),
+    ask: signals.ask,
     close: async () => {
       clearInterval(timer)
       await signals.settled()

@@ -4,6 +4,7 @@ import type { TurnLogLimits } from '../turns/turn-log.ts'
 import { Turn } from '../turns/turn.ts'
 import type { Relay, RelayTurn, TurnRows } from './relay.ts'
 import { appendLines } from './relay.ts'
+import type { RequestBody } from './server-requests.ts'
 
 interface TurnMirrorsOptions extends TurnLogLimits {
   readonly relay: Pick<Relay, 'find' | 'read' | 'watch' | 'unwatch'>
@@ -12,12 +13,12 @@ interface TurnMirrorsOptions extends TurnLogLimits {
   /** How long a copy without readers is kept. */
   readonly lingerMs: number
   /** Called when a client stops a turn that it reads here. */
-  readonly onStop: (turn: RelayTurn, how: StopKind) => void
+  readonly onStop: (turn: RelayTurn, how: StopHow) => void
   readonly onError: (error: unknown) => void
 }
 
-/** Whether a turn is stopped in any case, or only if it has no reader on any server. */
-export type StopKind = 'stop' | 'stop-if-unwatched'
+/** Whether a turn is stopped only if no server reads it. */
+export type StopHow = Pick<RequestBody<'stop-turn'>, 'ifUnwatched'>
 
 /**
  * Copies of running turns of other servers. All readers of a turn on this server share one copy. It is filled from the rows of the
@@ -157,9 +158,9 @@ class Mirror {
 
   /** A client has stopped the turn. If it has left before, other readers keep the turn running. */
   async #stop(): Promise<void> {
-    const how = this.turn.log.hasReaders ? 'stop' : 'stop-if-unwatched'
+    const ifUnwatched = !this.turn.log.hasReaders
     await this.unwatched
-    this.#options.onStop(this.found, how)
+    this.#options.onStop(this.found, { ifUnwatched })
   }
 
   #leave(end: () => void): void {

@@ -1,14 +1,12 @@
-import { z } from 'zod'
-
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { keepNewest } from '../shared/collections.ts'
 import { SerialTask } from '../shared/async.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { TurnLogLimits } from '../turns/turn-log.ts'
-import type { SignalRequest } from './relay-signals.ts'
 import { RelaySignals } from './relay-signals.ts'
 import type { Hint, Relay, RelayTurn, TurnChange } from './relay.ts'
-import type { StopKind } from './turn-mirrors.ts'
+import type { AskServer, RequestBody, RequestHandlers } from './server-requests.ts'
+import type { StopHow } from './turn-mirrors.ts'
 import { TurnMirrors } from './turn-mirrors.ts'
 import { TurnPublisher } from './turn-publisher.ts'
 
@@ -27,8 +25,8 @@ export interface TurnRelayOptions extends TurnLogLimits {
   readonly onApprovals: () => void
   /** Called after each write of turns with the age of the oldest content that it wrote, at most. */
   readonly onWritten?: (lagMs: number) => void
-  /** Answers requests of other servers that do not concern turns. */
-  readonly answer?: (kind: string, body: unknown) => Promise<unknown>
+  /** Handles the requests of other servers, except those about published turns. */
+  readonly handlers: Omit<RequestHandlers, 'stop-turn'>
   readonly onError: (error: unknown) => void
 }
 
@@ -57,8 +55,6 @@ const TIMING: RelayTiming = {
 /** Hints and rows may arrive in another order than they were written. */
 const OVERLAP_MS = 2_000
 const MAX_SEEN = 10_000
-
-const StopRequest = z.object({ turnId: z.string() })
 
 /** This server's part in the relay: it publishes its own turns, and reads and stops those of other servers. */
 export class TurnRelay {
@@ -100,7 +96,7 @@ export class TurnRelay {
       relay,
       worker,
       timeoutMs: answerMs,
-      answer: (kind, body) => this.#answer(kind, body),
+      handlers: { ...options.handlers, 'stop-turn': (body) => this.#stopHere(body) },
       onError,
     })
   }
@@ -138,17 +134,20 @@ export class TurnRelay {
   }
 
   /**
-   * Stops the running turn of a chat on another server, and waits until it is settled there. Returns true if no turn runs any more.
-   * Rejects with `unavailable` if the other server does not answer.
+   * Stops the running turn of a chat on another server, and waits until it is settled. Returns whether it has ended, or undefined if no
+   * other server has published one. Rejects with `unavailable` if the other server does not answer.
    */
-  async stop(chat: AppChatRef, how: StopKind = 'stop'): Promise<boolean> {
+  async stop(
+    chat: AppChatRef,
+    how: StopHow = { ifUnwatched: false },
+  ): Promise<boolean | undefined> {
     const found = await this.find(chat)
-    return !found || this.#stop(found, how)
+    return found && this.#stop(found, how)
   }
 
-  /** Asks another server. Rejects with `unavailable` if it does not answer. */
-  ask(worker: string, request: SignalRequest): Promise<unknown> {
-    return this.#signals.ask(worker, request)
+  /** Asks another server. */
+  get ask(): AskServer {
+    return this.#signals.ask
   }
 
   /** Notifies the other servers that approvals have changed. */
@@ -166,19 +165,17 @@ export class TurnRelay {
     await stopListening?.()
   }
 
-  async #stop({ owner, turnId }: RelayTurn, how: StopKind): Promise<boolean> {
-    return (await this.#signals.ask(owner, { kind: how, body: { turnId } })) === true
+  #stop({ owner, turnId }: RelayTurn, how: StopHow): Promise<boolean> {
+    return this.ask(owner, 'stop-turn', { turnId, ...how })
   }
 
-  async #answer(kind: string, body: unknown): Promise<unknown> {
-    if (kind !== 'stop' && kind !== 'stop-if-unwatched') return this.#options.answer?.(kind, body)
-    const { turnId } = StopRequest.parse(body)
+  async #stopHere({ turnId, ifUnwatched }: RequestBody<'stop-turn'>): Promise<boolean> {
     const turn = this.#publisher.find(turnId)
     // The turn has ended. The other server reads that soon.
     if (!turn) return true
     // The readers on another server may have left just before.
-    if (kind === 'stop-if-unwatched') await this.#watched.run()
-    if (kind === 'stop-if-unwatched' && !(await turn.becomesUnwatched())) return false
+    if (ifUnwatched) await this.#watched.run()
+    if (ifUnwatched && !(await turn.becomesUnwatched())) return false
     turn.stop()
     await turn.settled
     return true

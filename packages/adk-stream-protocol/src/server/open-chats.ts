@@ -16,10 +16,10 @@ import { openLiveLeases } from './chats/live-leases.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import { LiveRuns } from './chats/live-runs.ts'
 import type { LiveSender } from './chats/live-sender.ts'
-import { answerWhenOpened, openLiveSender } from './chats/live-sender.ts'
+import { openLiveSender } from './chats/live-sender.ts'
+import { OtherServers } from './chats/other-servers.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { endQuestion } from './chats/recovery/lost-questions.ts'
-import { answerStopAsking, stopAskingElsewhere } from './chats/turns/asking-turns.ts'
 import { OutcomeReader } from './chats/turns/outcome-reader.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { readCallState } from './chats/host/stored-calls.ts'
@@ -88,19 +88,19 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
 
   const onWritten = (lagMs: number): void => shared.operations.relayWritten(lagMs)
   const elsewhere = new RelayedTurns({ limits, onWritten, onError })
+  const servers = new OtherServers({ backend, ask: () => elsewhere.ask })
   const turns = openTurns(settings, shared, { elsewhere, reports })
   // A turn asks before it resumes, and live sessions run turns.
   const isLive = (approval: Approval): Promise<boolean> => owners.holds(approval)
   const turnService = openTurnService(settings, shared, { turns, reports, isLive })
   const onRecovered = ({ chat }: Approval, turn: Turn): void => reports.recovered.call(chat, turn)
   const decidedTurns = new DecidedTurns({ backend, turnService, onRecovered, onError })
-  const running = { elsewhere, turnService, decidedTurns, reports }
+  const running = { servers, turnService, decidedTurns, reports }
   const { runs, owners } = openLive(settings, shared, running)
   const showAgain = createShowAgain({ runs, turns, turnService, onError })
   reports.changedLater.add(showAgain)
   reports.recovered.add((chat, turn) => runs?.show(chat, turn))
 
-  const isLiveElsewhere = (chat: AppChatRef): Promise<boolean> => owners.isElsewhere(chat)
   const resume = createResume({ backend, runs, decidedTurns, owners, onError })
   // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
   const resumeDecided = (approval: Approval): void => void resume(approval, true)
@@ -109,7 +109,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     limits,
     decidedTurns,
     runs,
-    isLiveElsewhere,
+    mayStart: (approval) => owners.mayStart(approval),
     resume: resumeDecided,
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
@@ -123,7 +123,8 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     context,
     whenShortened,
   }
-  const live = runs && openLiveSender({ ...sending, runs, elsewhere })
+  const whenOwnerOpened = (chat: AppChatRef): Promise<void> => owners.whenOpened(chat)
+  const live = runs && openLiveSender({ ...sending, runs, whenOwnerOpened })
 
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
   const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
@@ -132,6 +133,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     backend,
     events,
     turns,
+    newsPoll,
     hasRelay: () => elsewhere.hasRelay,
     hasListeners: (chat) => runs?.hasListeners(chat) === true,
     // EV100: without a relay, the turn itself cannot be read here.
@@ -151,6 +153,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     owners,
     outcomes,
     storedNews,
+    untilMet: storedNews.untilMet,
   })
   const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
   const reporting = { newsPoll, storedNews }
@@ -207,11 +210,15 @@ function createHandlers(
       else showTurn(change, parts).catch(onError)
     },
     onApprovals: () => newsPoll.readNow(),
-    answer: async (kind, body) =>
-      (await answerStopAsking(turns, kind, body)) ??
-      (await answerWhenOpened(live, kind, body)) ??
-      owners.answer(kind, body),
-    stopHere: (chat, messageId) => turns.stopHere(chat, messageId),
+    handlers: {
+      'stop-chat': ({ chat, messageId }) => turns.stopHere(chat, messageId),
+      'stop-asking': ({ chat }) => turns.stopAsking(chat),
+      'live-opened': async ({ chat }) => {
+        await live?.whenOpened(chat)
+        return true
+      },
+      ...owners.handlers,
+    },
     isAsked: () => runs?.busy === true || turns.busy,
   }
 }
@@ -242,8 +249,8 @@ function openTurns(
   { backend, events }: SharedParts,
   { elsewhere, reports }: Pick<ChatParts, 'elsewhere'> & { readonly reports: Reports },
 ): TurnRegistry {
-  const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
-    (await stopAskingElsewhere({ backend, elsewhere }, chat)) || elsewhere.stopIfUnwatched(chat)
+  const stopIfUnwatched = (chat: ChatRef): Promise<boolean | undefined> =>
+    elsewhere.stopIfUnwatched(backend, chat)
   return new TurnRegistry({
     ...settings.limits,
     disconnectGraceMs: settings.disconnectGraceMs ?? 0,
@@ -303,7 +310,8 @@ function createShowAgain({
   }
 }
 
-interface LiveNeeds extends Pick<ChatParts, 'elsewhere' | 'turnService' | 'decidedTurns'> {
+interface LiveNeeds extends Pick<ChatParts, 'turnService' | 'decidedTurns'> {
+  readonly servers: OtherServers
   readonly reports: Reports
 }
 
@@ -311,12 +319,11 @@ interface LiveNeeds extends Pick<ChatParts, 'elsewhere' | 'turnService' | 'decid
 function openLive(
   settings: BridgeSettings,
   shared: SharedParts,
-  { elsewhere, turnService, decidedTurns, reports }: LiveNeeds,
+  { servers, turnService, decidedTurns, reports }: LiveNeeds,
 ): Pick<ChatParts, 'runs' | 'owners'> {
-  const { backend, news } = shared
+  const { backend, news, events } = shared
   const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings
-  const ask = (): RelayedTurns['ask'] => elsewhere.ask
-  const leases = openLiveLeases({ backend, ask, onError })
+  const leases = openLiveLeases({ backend, servers, onError })
   const { graceMs = 60_000 } = live ?? {}
   const runs =
     live &&
@@ -345,8 +352,9 @@ function openLive(
     backend,
     callState: async (call) => readCallState(await backend.get(), call),
     runs,
+    servers,
     leases,
-    ask,
+    events,
     onDecided: (approval) => news.changed(approval, { elsewhere: true }),
   })
   return { runs, owners }
@@ -354,18 +362,17 @@ function openLive(
 
 function openOutcomes(
   { exposeState, limits, onError }: BridgeSettings,
-  { backend, events }: SharedParts,
+  { backend }: SharedParts,
   { turns, runs, storedNews }: Pick<ChatParts, 'turns' | 'runs' | 'storedNews'>,
 ): OutcomeReader {
   return new OutcomeReader({
     backend,
     turns,
-    events,
+    untilMet: storedNews.untilMet,
     exposeState,
     maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
     hasRunningCalls: (chat, messageId) =>
       runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
-    changedElsewhere: (chat, approval) => storedNews.changedElsewhere(chat, approval),
     onError,
   })
 }

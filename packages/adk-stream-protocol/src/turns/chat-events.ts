@@ -1,6 +1,7 @@
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import { maySee } from '../approvals/deciders.ts'
 import type { ChatEvent, FeedEvent } from '../protocol/server-views.ts'
+import { defer } from '../shared/async.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { keyOf, principalOf } from './turn-registry.ts'
 
@@ -14,6 +15,16 @@ interface StartedTurn {
   /** The id of the turn. */
   readonly turn: string
 }
+
+/**
+ * Checks a condition about a chat now, and whenever the chat or one of its approvals has changed, in any process. Resolves when it holds,
+ * or when the signal aborts. Default: when the bridge closes. `running` approvals may have changed since they were read.
+ */
+export type UntilMet = (
+  chat: ChatRef,
+  isMet: () => Promise<boolean>,
+  options?: { readonly running?: readonly Approval[]; readonly signal?: AbortSignal },
+) => Promise<void>
 
 /** Delivers the changes of chats and approvals to the feeds of this process. */
 export class ChatEvents {
@@ -95,6 +106,29 @@ export class ChatEvents {
   watchLists(reader: Reader, listener: (event: FeedEvent) => void): () => void {
     this.#ofLists.set(listener, reader)
     return () => this.#ofLists.delete(listener)
+  }
+
+  /**
+   * Checks a condition now, and whenever the followers of a chat are called. Resolves with true when it holds, or with false when the
+   * signal aborts before.
+   */
+  async until(chat: ChatRef, isMet: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+    let changed = defer()
+    const wake = (): void => changed.resolve()
+    const unfollow = this.follow(chat, wake)
+    signal.addEventListener('abort', wake, { once: true })
+    try {
+      while (!signal.aborted) {
+        // Before the check, so that a change during the check is noticed.
+        changed = defer()
+        if (await isMet()) return true
+        await changed.promise
+      }
+      return false
+    } finally {
+      unfollow()
+      signal.removeEventListener('abort', wake)
+    }
   }
 
   #notifyFollowers(chat: ChatRef): void {

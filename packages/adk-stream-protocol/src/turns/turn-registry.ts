@@ -138,6 +138,14 @@ export class TurnRegistry {
     return turn?.asking === undefined ? undefined : turn
   }
 
+  /** Stops a turn that waits for the answer to a question, and waits until it is settled. Returns false if there is none. */
+  async stopAsking(chat: ChatRef): Promise<boolean> {
+    const turn = this.asking(chat)
+    turn?.stop()
+    await turn?.settled
+    return turn !== undefined
+  }
+
   /** Creates a turn that only streams what is stored. It is not the turn of its chat. */
   createReplay(messageId: string): Turn {
     return new Turn(messageId, this.#options, { graceMs: this.#options.disconnectGraceMs })

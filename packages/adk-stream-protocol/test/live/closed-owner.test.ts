@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { LiveOwners } from '../../src/server/chats/live-owners.ts'
+import { OtherServers } from '../../src/server/chats/other-servers.ts'
+import { ChatEvents } from '../../src/turns/chat-events.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
@@ -19,24 +21,26 @@ test.each([
   const { id } = taken(await owner.request({ ...requestOf(), isAwaited: true }))
   if (closes) await owner.close()
   const denied = taken(await other.decide(id, { by: hanako, approved: false }))
-  let polls = 0
+  const backend = { get: async () => ({ ledger: other }) }
+  let reads = 0
   const owners = new LiveOwners({
-    backend: { get: async () => ({ ledger: other }) },
+    backend,
     runs: undefined,
+    servers: new OtherServers({ backend, ask: () => undefined }),
     leases: {
       findOther: () => {
         throw new Error('A store without signals has no leases.')
       },
     },
-    ask: () => undefined,
+    events: new ChatEvents(),
     onDecided: () => undefined,
     callState: async () => {
-      polls += 1
+      reads += 1
       return 'settled'
     },
   })
   expect(await owners.leave(denied)).toBe(!closes)
-  expect(polls).toBe(closes ? 0 : 1)
+  expect(reads).toBe(closes ? 0 : 1)
   await store.close()
 })
 
@@ -52,11 +56,15 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
   const owners = new LiveOwners({
     backend: { get: async () => ({ ledger: other }) },
     runs: undefined,
-    leases: { findOther: async () => owner },
-    ask: () => async (worker) => {
-      workers.push(worker)
-      throw new Error('The process does not react.')
+    servers: {
+      ask: async (worker) => {
+        workers.push(worker)
+        throw new Error('The process does not react.')
+      },
+      askOwner: async () => undefined,
     },
+    leases: { findOther: async () => owner },
+    events: new ChatEvents(),
     onDecided: () => undefined,
     callState: async () => 'asked',
   })
@@ -79,10 +87,10 @@ test('[LG290] a bridge that closes ends its lease, and another one runs the call
   client.say(`${callPayment(50)} [[then]] [[say Paid.]]`)
   await whole(client)
   const [approvalId = ''] = asked(client)
-  const { liveWorker = '' } = (await testBridge.store.approvals.get(approvalId)) ?? {}
-  expect(await testBridge.store.approvals.hasEnded?.(liveWorker)).toBe(false)
+  const { waitingWorker = '' } = (await testBridge.store.approvals.get(approvalId)) ?? {}
+  expect(await testBridge.store.approvals.hasEnded?.(waitingWorker)).toBe(false)
   await testBridge.restart()
-  expect(await testBridge.store.approvals.hasEnded?.(liveWorker)).toBe(true)
+  expect(await testBridge.store.approvals.hasEnded?.(waitingWorker)).toBe(true)
   expect(await testBridge.page().decide(approvalId, { approved: true })).toMatchObject({
     status: 200,
   })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
 import type { LiveLeases } from '../../src/server/chats/live-leases.ts'
+import { OtherServers } from '../../src/server/chats/other-servers.ts'
 import { openLiveLeases, openSnapshot, sealSnapshot } from '../../src/server/chats/live-leases.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -34,7 +35,10 @@ function open(store: Store, leaseMs = 15_000): LiveLeases {
   return openLiveLeases({
     backend: { get: async () => ({ ledger, store }) },
     // The other process does not answer.
-    ask: () => () => Promise.reject(new Error('no answer')),
+    servers: new OtherServers({
+      backend: { get: async () => ({ ledger }) },
+      ask: () => () => Promise.reject(new Error('no answer')),
+    }),
     onError: (error) => {
       throw error
     },

@@ -165,7 +165,7 @@ test('[RL6] a turn is stopped from another server, which waits until it is settl
   const reading = new Reading(turn)
   say(turn, 'Half.')
   await expect.poll(() => two.turns.find(chat)).toBeDefined()
-  expect(await two.turns.stop(chat, 'stop-if-unwatched')).toBe(false)
+  expect(await two.turns.stop(chat, { ifUnwatched: true })).toBe(false)
   expect(turn.signal.aborted).toBe(false)
   expect(await two.turns.stop(chat)).toBe(true)
   expect(turn.signal.aborted).toBe(true)

@@ -6,6 +6,7 @@ import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { TurnRegistry } from '../../src/turns/turn-registry.ts'
 import type { Turn } from '../../src/turns/turn.ts'
+import { REFUSE_REQUESTS } from '../relay/support/refuse-requests.ts'
 
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
 
@@ -101,10 +102,9 @@ test('[TU797] [RL880] a stop at a third server also stops the turn of a second o
       { signals },
       { ledger, sessions },
       {
-        stopHere,
+        handlers: { ...REFUSE_REQUESTS, 'stop-chat': stopHere },
         isAsked: () => true,
         isAwaited: () => true,
-        answer: async () => undefined,
         onTurnChange: ignore,
         onApprovals: ignore,
       },

@@ -7,6 +7,7 @@ import type {
   StreamRequest,
 } from '../../protocol/stream-request.ts'
 import { readTurnPosition } from '../../protocol/turn-position.ts'
+import type { UntilMet } from '../../turns/chat-events.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import { type TurnRegistry, RepeatedMessageError, keyOf } from '../../turns/turn-registry.ts'
@@ -59,6 +60,7 @@ export interface ChatServiceParts {
   readonly owners: LiveOwners
   readonly outcomes: Pick<OutcomeReader, 'read'>
   readonly storedNews: Pick<StoredNews, 'noteRead'>
+  readonly untilMet: UntilMet
 }
 
 export interface SendOptions {
@@ -257,31 +259,37 @@ export class ChatService {
     chat: ChatRef,
     { messageId, taken, outputs }: LiveResponses,
   ): Promise<OwnResponses> {
-    const { backend, owners, storedNews } = this.#parts
+    const { backend, owners, storedNews, untilMet } = this.#parts
     const own: Approval[] = []
     const kept: OutputResponse[] = []
     const key = toAppChat(await backend.get(), chat)
-    const left: (() => Promise<void>)[] = []
+    const left: Approval[] = []
+    const submitted: OutputResponse[] = []
     for (const approval of taken) {
       // Before the owner learns of it: its outcome may be stored before the owner has answered.
       storedNews.noteRead(approval)
-      if (await owners.leave(approval)) left.push(() => owners.untilReported(approval))
+      if (await owners.leave(approval)) left.push(approval)
       else own.push(approval)
     }
     for (const output of outputs) {
-      const { toolCallId } = output
-      if (await owners.submitOutput(chat, output))
-        left.push(async () => {
-          await owners.untilStored({ chat: key, messageId, toolCallId })
-        })
+      if (await owners.submitOutput(chat, output)) submitted.push(output)
       else kept.push(output)
     }
     const follow = async (): Promise<Turn | undefined> => {
-      if (left.length === 0) return undefined
-      const turn = own.length === 0 ? await this.#readElsewhere(chat, messageId) : undefined
-      if (turn) return turn
-      for (const until of left) await until()
-      return own.length === 0 ? this.#readElsewhere(chat, messageId) : undefined
+      if (left.length + submitted.length === 0) return undefined
+      let turn: Turn | undefined
+      const isReadable = async (): Promise<boolean> => {
+        turn = own.length === 0 ? await this.#readElsewhere(chat, messageId) : undefined
+        return turn !== undefined
+      }
+      if (await isReadable()) return turn
+      for (const output of submitted) {
+        const { toolCallId } = output
+        await owners.untilStored({ chat: key, messageId, toolCallId }, output)
+      }
+      const isShown = async () => (await isReadable()) || owners.areReported(left)
+      await untilMet(chat, isShown, { running: left })
+      return turn
     }
     return { own, outputs: kept, follow }
   }
@@ -403,13 +411,14 @@ export class ChatService {
   }
 
   /** Resolves when the process with the live session of a call has stored its output. */
-  async #untilStored(chat: ChatRef, { toolCallId }: OutputResponse): Promise<void> {
+  async #untilStored(chat: ChatRef, output: OutputResponse): Promise<void> {
+    const { toolCallId } = output
     const backend = await this.#parts.backend.get()
     const found = await findStoredCall(backend, chat, toolCallId)
     if (found?.call.state !== 'waiting') return
     const { messageId } = found
     const call = { chat: toAppChat(backend, chat), messageId, toolCallId }
-    if (!(await this.#parts.owners.untilStored(call))) throw NOT_STORED
+    if (!(await this.#parts.owners.untilStored(call, output))) throw NOT_STORED
   }
 
   /** Resumes a turn, without a reader, with the result of a client. Throws if no call waits for this result. */
@@ -435,7 +444,7 @@ const NOT_STORED = new ProtocolError('unavailable', { retryAfterSeconds: 1 })
 const VOTE_RECORDED = 'Your approval was recorded. Other people must approve this call too.'
 
 /** A reply over HTTP does not decide an approval of a live session. */
-const isInReach = ({ liveWorker }: Approval): boolean => liveWorker === undefined
+const isInReach = ({ waitingWorker }: Approval): boolean => waitingWorker === undefined
 
 /** The responses of a request, as they were recorded. */
 interface RecordedResponses {

@@ -4,10 +4,11 @@ import type { LiveLock } from '../../approvals/chat-locks.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { LiveSnapshot } from '../../live/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { SignalRequest } from '../../relay/relay-signals.ts'
+import type { RequestBody, RequestReply } from '../../relay/server-requests.ts'
 import { toChatKey, type AppChatRef } from '../../shared/chat-ref.ts'
 import { openJson, sealJson } from '../auth/seal.ts'
 import type { Backend } from './backend.ts'
+import type { OtherServers } from './other-servers.ts'
 
 /** The right to talk to the model in a chat. One process has it at a time. */
 export interface LiveLease {
@@ -26,22 +27,17 @@ export interface LiveLease {
  * also takes over from the client that speaks. `watch`: it listens, so its process takes the session over only if the session has no
  * other client.
  */
-export type LiveNeed = 'input' | 'speech' | 'watch'
+export type LiveNeed = RequestBody<'release-live'>['need']
 
 /** What the process of a live session replies when another one needs it. `busy`: the session has no client, and the model replies. */
-export type ReleaseReply = 'released' | 'in-use' | 'busy'
-
-export const RELEASE = 'release-live'
-
-/** Asks another process. */
-export type AskProcess = (worker: string, request: SignalRequest) => Promise<unknown>
+export type ReleaseReply = RequestReply<'release-live'>
 
 type LeaseStores = Pick<Backend, 'ledger' | 'store'>
 
 interface LiveLeasesOptions {
   readonly backend: { readonly get: () => Promise<LeaseStores> }
-  /** Returns undefined if the store has no signals: then processes do not know of each other's live sessions. */
-  readonly ask: () => AskProcess | undefined
+  /** If they cannot be asked, processes do not know of each other's live sessions. */
+  readonly servers: Pick<OtherServers, 'ask'>
   readonly onError: (error: unknown) => void
 }
 
@@ -58,18 +54,18 @@ export interface LiveLeases {
   end(chat: AppChatRef): Promise<void>
 }
 
-export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): LiveLeases {
+export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions): LiveLeases {
   const findOther: LiveLeases['findOther'] = async (chat) => {
-    const { ledger } = await backend.get()
-    const owner = ask() && (await ledger.locks.findLiveOwner(chat))
-    return owner === ledger.worker ? undefined : owner
+    const { locks, worker } = (await backend.get()).ledger
+    const owner = servers.ask && (await locks.findLiveOwner(chat))
+    return owner === worker ? undefined : owner
   }
   const take: LiveLeases['take'] = async (chat, need) => {
     const stores = await backend.get()
-    const askOwner = ask()
-    if (!askOwner) return UNSHARED
+    const { ask } = servers
+    if (!ask) return UNSHARED
     const taken = await lockSession(stores.ledger, chat, (owner) =>
-      askOwner(owner, { kind: RELEASE, body: { chat, need } }),
+      ask(owner, 'release-live', { chat, need }),
     )
     if (typeof taken === 'string') return taken
     const lease = new SharedLease(stores, { chat, lock: taken, onError })
@@ -96,11 +92,11 @@ const MAX_AGE_MS = 2 * 60 * 60 * 1000
 async function lockSession(
   ledger: Ledger,
   chat: AppChatRef,
-  askToRelease: (owner: string) => Promise<unknown>,
+  askToRelease: (owner: string) => Promise<ReleaseReply>,
 ): Promise<LiveLock | Exclude<ReleaseReply, 'released'>> {
   const lastTryAt = performance.now() + 2 * ledger.leaseMs
   let asked: Promise<void> | undefined
-  let reply: unknown
+  let reply: ReleaseReply | undefined
   for (;;) {
     // If this process is slow, it still tries once after the lease of the other one.
     const isLast = performance.now() > lastTryAt

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
-import { z } from 'zod'
-
 import type { Approval } from '../../approvals/approval.ts'
 import { findReplyTo } from '../../agent/history/stored-turns.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
-import { RequestChat } from '../../relay/relay-signals.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -22,16 +19,15 @@ import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import { checkRewind, findRemoved, rewindChat } from './turns/rewinds.ts'
 import type { TurnService } from './turns/turn-service.ts'
-import type { RelayedTurns } from './turns/relayed-turns.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface LiveSenderParts {
   readonly backend: LazyBackend
   readonly runs: LiveRuns
   readonly turnService: TurnService
   readonly turns: TurnRegistry
-  /** The running turns of other servers. */
-  readonly elsewhere: Pick<RelayedTurns, 'open' | 'ask'>
+  /** Resolves when another process with the live session of a chat has opened the turns of all messages that it has received. */
+  readonly whenOwnerOpened: (chat: AppChatRef) => Promise<void>
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
@@ -179,48 +175,13 @@ async function readRepeated(
   chat: ChatRef,
   messageId: string,
 ): Promise<Turn> {
-  const { runs, elsewhere, turnService } = parts
+  const { backend, runs, turns, turnService } = parts
   const messages = runs.find(chat)?.messages
   const own = messages?.isExpected(messageId) === true && (await messages.turnOf(messageId))
   if (own) return own
-  await untilOpenedElsewhere(parts, chat)
-  const running = await elsewhere.open(chat)
+  // A server stores a message before it opens the turn of the reply.
+  await parts.whenOwnerOpened(toAppChat(await backend.get(), chat))
+  const running = await turns.others.open(chat)
   // Otherwise the turn has ended, or ends before its message can be read here: a replay waits for the chat.
   return running?.messageId === messageId ? running : turnService.replay(chat, messageId)
-}
-
-const OPENED = 'live-opened'
-const OpenedRequest = z.object({ chat: RequestChat })
-
-/**
- * RL22: a server stores a message before it opens the turn of the reply. Resolves when the server with the live session of a chat has
- * opened the turns of all messages that it has received, or has lost the session.
- */
-async function untilOpenedElsewhere(
-  { backend, elsewhere }: Pick<LiveSenderParts, 'backend' | 'elsewhere'>,
-  chat: ChatRef,
-): Promise<void> {
-  const { ledger } = await backend.get()
-  const key = toAppChat(ledger, chat)
-  while (elsewhere.ask && (await ledger.locks.isLiveElsewhere(key))) {
-    const owner = await ledger.locks.findLiveOwner(key)
-    if (owner === undefined || owner === ledger.worker) return
-    try {
-      await elsewhere.ask(owner, { kind: OPENED, body: { chat: key } })
-      return
-    } catch {
-      // It does not answer. It may open the turn until its lease has expired.
-    }
-  }
-}
-
-/** Answers another server when the turns of all messages of a chat are open. Returns undefined if the request is about something else. */
-export async function answerWhenOpened(
-  live: Pick<LiveSender, 'whenOpened'> | undefined,
-  kind: string,
-  body: unknown,
-): Promise<boolean | undefined> {
-  if (kind !== OPENED) return undefined
-  await live?.whenOpened(OpenedRequest.parse(body).chat)
-  return true
 }

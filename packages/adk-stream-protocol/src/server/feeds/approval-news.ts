@@ -117,6 +117,8 @@ const IDLE_MS = 1_000
 export interface NewsPoll {
   /** Reads now, if changes are awaited: another process has probably made one. */
   readonly readNow: () => void
+  /** Reports how approvals have changed since they were read, if that was before changes were awaited. */
+  readonly check: (approvals: readonly Approval[]) => Promise<void>
   /** Stops, and waits for the last read. */
   readonly close: () => Promise<void>
 }
@@ -144,6 +146,18 @@ export function pollNews(options: NewsPollOptions): NewsPoll {
   return {
     readNow: () => {
       if (isAwaited()) void reading.run()
+    },
+    check: async (approvals) => {
+      if (approvals.length === 0) return
+      const { ledger } = await backend.get()
+      const read = await Promise.all(approvals.map(({ id }) => ledger.get(id)))
+      // Reports each change that is not skipped, in order.
+      await reading.run()
+      for (const [index, before] of approvals.entries()) {
+        const approval = read[index]
+        if (approval && approval.version !== before.version)
+          news.changed(approval, { elsewhere: true })
+      }
     },
     close: async () => {
       clearInterval(timer)

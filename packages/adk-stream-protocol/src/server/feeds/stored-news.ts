@@ -4,22 +4,23 @@ import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { SerialTask } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { canReadChangeTags } from '../../store/store.ts'
-import type { ChatEvents } from '../../turns/chat-events.ts'
+import type { ChatEvents, UntilMet } from '../../turns/chat-events.ts'
 import { keyOf, type TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toAppChat } from '../chats/backend.ts'
 import { LOCK_RETRY_MS } from '../chats/turns/chat-locker.ts'
 import { readCallState } from '../chats/host/stored-calls.ts'
-import type { ApprovalChange } from './approval-news.ts'
+import type { ApprovalChange, NewsPoll } from './approval-news.ts'
 
 export interface StoredNewsOptions {
   readonly backend: LazyBackend
-  readonly events: Pick<ChatEvents, 'watched' | 'isWatched' | 'principals' | 'stored'>
+  readonly events: Pick<ChatEvents, 'watched' | 'isWatched' | 'principals' | 'stored' | 'until'>
   /** Whether clients watch a chat on sockets. */
   readonly hasListeners: (chat: ChatRef) => boolean
   /** Called when the end of an approval, which another process has changed, is part of the conversation, unless a request reads it. */
   readonly onEndStored: (approval: Approval) => void
   readonly turns: Pick<TurnRegistry, 'has'>
+  readonly newsPoll: Pick<NewsPoll, 'check'>
   /** Whether a relay reports the turns of other processes. Without one, the changes of other processes are read at an interval. */
   readonly hasRelay: () => boolean
   readonly intervalMs: number
@@ -54,7 +55,7 @@ export class StoredNews {
   /** The tags of the chats of watched principals. */
   readonly #tags = new Map<string, ReadonlyMap<string, string>>()
   #changeCount: number | undefined
-  #isClosed = false
+  readonly #closed = new AbortController()
 
   constructor(options: StoredNewsOptions) {
     this.#options = options
@@ -112,8 +113,25 @@ export class StoredNews {
     }
   }
 
+  /** Waits for a condition that another process may meet. */
+  readonly untilMet: UntilMet = async (chat, isMet, options = {}) => {
+    const { running = [], signal = this.#closed.signal } = options
+    const { backend, events, newsPoll } = this.#options
+    const { locks } = (await backend.get()).ledger
+    let checked: Promise<void> | undefined
+    const check = async (): Promise<boolean> => {
+      // Later changes are reported, because the chat is followed now.
+      await (checked ??= newsPoll.check(running))
+      if (await isMet()) return true
+      // Reported when that process has released the chat.
+      if (!(await locks.isFree(chat))) this.changedElsewhere(chat)
+      return false
+    }
+    await events.until(chat, check, signal)
+  }
+
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#closed.abort()
     clearInterval(this.#interval)
     clearTimeout(this.#retry)
     await this.#reads.settled()
@@ -150,7 +168,7 @@ export class StoredNews {
     // A chat that cannot be reported is added again for the next time, not for this loop.
     const all = [...this.#changed]
     for (const [key, changed] of all) {
-      if (this.#isClosed) return
+      if (this.#closed.signal.aborted) return
       if (this.#options.turns.has(changed.chat)) continue
       if (!this.#isWatched(changed.chat)) {
         this.#changed.delete(key)
@@ -169,7 +187,7 @@ export class StoredNews {
     const { chat, isElsewhere } = changed
     try {
       const backend = await lazy.get()
-      if (isElsewhere && (await backend.ledger.locks.isLockedElsewhere(chat))) return false
+      if (isElsewhere && !(await backend.ledger.locks.isFree(chat))) return false
       // Before the reads: a later change is reported again.
       this.#changed.delete(key)
       const ended: Approval[] = []
@@ -218,7 +236,7 @@ export class StoredNews {
       for (const principalId of principals)
         this.#compare(principalId, toMap(tags?.get(principalId)))
     } catch (error) {
-      if (!this.#isClosed) onError(error)
+      if (!this.#closed.signal.aborted) onError(error)
     }
   }
 

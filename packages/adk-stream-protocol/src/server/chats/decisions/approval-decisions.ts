@@ -15,7 +15,7 @@ import type {
   OutputResponse,
   Responses,
 } from '../../../protocol/read-responses.ts'
-import { isSameChat, type AppChatRef, type ChatRef } from '../../../shared/chat-ref.ts'
+import { isSameChat, type ChatRef } from '../../../shared/chat-ref.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { BridgeLimits } from '../../settings/limits.ts'
@@ -43,8 +43,8 @@ export interface ApprovalDecisionsOptions {
   readonly decidedTurns: Pick<DecidedTurns, 'decideAndResume'>
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
-  /** Whether another process has the live session of a chat. */
-  readonly isLiveElsewhere: (chat: AppChatRef) => Promise<boolean>
+  /** Whether this process may start the call of an approval. Otherwise the process in which it waits does. */
+  readonly mayStart: (approval: Approval) => Promise<boolean>
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
   /** Called for a repeated decision. A live session that missed the first one continues after this call. */
@@ -329,9 +329,7 @@ export class ApprovalDecisions {
       const result = await runs.find(approval.chat)?.calls?.decide(approval, decision)
       if (result) return { result, continues: true }
     }
-    const isElsewhere =
-      approval.liveWorker !== undefined && (await this.#options.isLiveElsewhere(approval.chat))
-    if (resumes && !isElsewhere && isCompletedBy(approval, decision)) {
+    if (resumes && isCompletedBy(approval, decision) && (await this.#options.mayStart(approval))) {
       const isRead = resumes === 'read'
       const decided = await decidedTurns.decideAndResume(approval, decision, { isRead })
       if (decided) return { ...decided, continues: true }

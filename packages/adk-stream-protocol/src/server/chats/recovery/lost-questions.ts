@@ -48,11 +48,10 @@ async function endIfLost(backend: Pick<Backend, 'ledger' | 'sessions'>, approval
 
 /** Cancels a question if no process runs the call that asked it. Returns whether it was cancelled. */
 export async function cancelIfLost(ledger: Ledger, approval: Approval): Promise<boolean> {
-  const { id, chat, toolCallId, liveWorker } = approval
-  if (liveWorker === ledger.worker) return false
+  const { id, chat, toolCallId } = approval
+  if (ledger.waitsHere(approval)) return false
   // A turn locks its chat for as long as it runs, and a live session has a lock of its own.
-  if (await ledger.locks.isLockedElsewhere(chat)) return false
-  if (await ledger.locks.isLiveElsewhere(chat)) return false
+  if (!(await ledger.locks.isUnused(chat))) return false
   const cancelled = await ledger.cancel(id, LOST)
   await ledger.markReported(chat, [toolCallId])
   return !isRefusal(cancelled)

@@ -1,19 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises'
-
-import { z } from 'zod'
-
 import type { Approval } from '../../../approvals/approval.ts'
-import type { SignalRequest } from '../../../relay/relay-signals.ts'
-import { RequestChat } from '../../../relay/relay-signals.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { ReadFrom } from '../../../turns/turn-log.ts'
+import type { UntilMet } from '../../../turns/chat-events.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import type { TurnService } from './turn-service.ts'
-import type { RelayedTurns } from './relayed-turns.ts'
 
 /**
  * The parts that read turns which have ended at a question, while the call that asked runs and waits for the answer, here or in another
@@ -23,6 +17,7 @@ export interface AskingParts {
   readonly backend: LazyBackend
   readonly turns: Pick<TurnRegistry, 'asking' | 'running' | 'others'>
   readonly turnService: Pick<TurnService, 'replayAtQuestion'>
+  readonly untilMet: UntilMet
 }
 
 /** A turn, and the position from which a client reads it. */
@@ -30,11 +25,6 @@ interface Readable {
   readonly turn: Turn
   readonly from: ReadFrom
 }
-
-const STOP = 'stop-asking'
-const StopRequest = z.object({ chat: RequestChat })
-
-const POLL_MS = 50
 
 /** Returns the open question of a running call in a chat. A chat has one turn at a time, and a turn one such question. */
 export async function findOpenQuestion(
@@ -53,12 +43,11 @@ export async function readAfterAnswer(
   chat: ChatRef,
   answered: Approval,
 ): Promise<Readable | 'waits' | undefined> {
-  const { id, messageId, liveWorker } = answered
+  const { id, messageId } = answered
   const { ledger } = await parts.backend.get()
-  const found =
-    liveWorker === ledger.worker
-      ? await readHere(parts, chat, id)
-      : await readElsewhere(parts, chat, answered)
+  const found = ledger.waitsHere(answered)
+    ? await readHere(parts, chat, id)
+    : await readAtOwner(parts, chat, answered)
   if (found?.messageId === messageId && found.log.isMarked(id))
     return { turn: found, from: { after: id } }
   return readUntilQuestion(parts, chat, { messageId, seen: id })
@@ -81,36 +70,6 @@ export async function readUntilQuestion(
   return turn ? { turn, from: 'pause' } : 'waits'
 }
 
-/** Stops a turn of another process that waits for an answer. Returns whether there was one. */
-export async function stopAskingElsewhere(
-  {
-    backend,
-    elsewhere,
-  }: Pick<AskingParts, 'backend'> & {
-    readonly elsewhere: Pick<RelayedTurns, 'ask'>
-  },
-  chat: ChatRef,
-): Promise<boolean> {
-  const { ledger } = await backend.get()
-  const { liveWorker } = (await findOpenQuestion(backend, chat)) ?? {}
-  if (liveWorker === undefined || liveWorker === ledger.worker || !elsewhere.ask) return false
-  const request: SignalRequest = { kind: STOP, body: { chat: toAppChat(ledger, chat) } }
-  return (await elsewhere.ask(liveWorker, request)) === true
-}
-
-/** Stops a turn that waits for an answer, if another process requests it. Returns undefined if the request is about something else. */
-export async function answerStopAsking(
-  turns: Pick<TurnRegistry, 'asking'>,
-  kind: string,
-  body: unknown,
-): Promise<boolean | undefined> {
-  if (kind !== STOP) return undefined
-  const turn = turns.asking(StopRequest.parse(body).chat)
-  turn?.stop()
-  await turn?.settled
-  return turn !== undefined
-}
-
 /** Whether a turn holds the chat: one that waits for an answer here, or any in another process. */
 async function isLocked(
   { turns, backend }: Pick<AskingParts, 'turns' | 'backend'>,
@@ -118,7 +77,7 @@ async function isLocked(
 ): Promise<boolean> {
   if (turns.asking(chat)) return true
   const { ledger } = await backend.get()
-  return ledger.locks.isLockedElsewhere(chat)
+  return !(await ledger.locks.isFree(chat))
 }
 
 /** Returns the turn of this process that has streamed something after a question. */
@@ -136,20 +95,19 @@ async function readHere(
  * Returns the turn that continues in another process, when that process has taken the answer. If the turn cannot be read here, waits
  * for its next question or its end.
  */
-async function readElsewhere(
+async function readAtOwner(
   parts: AskingParts,
   chat: ChatRef,
   answered: Approval,
 ): Promise<Turn | undefined> {
   const backend = await parts.backend.get()
-  const until = performance.now() + 2 * backend.ledger.leaseMs
-  while (performance.now() < until) {
-    if ((await readCallState(backend, answered)) !== 'running') {
-      const turn = await parts.turns.others.open(chat)
-      if (turn || (await findOpenQuestion(parts.backend, chat))) return turn
-      if (!(await isLocked(parts, chat))) return turn
-    }
-    await delay(POLL_MS)
-  }
-  return undefined
+  let found: Turn | undefined
+  await parts.untilMet(chat, async () => {
+    if ((await readCallState(backend, answered)) === 'running')
+      return backend.ledger.locks.isUnused(chat)
+    found = await parts.turns.others.open(chat)
+    if (found || (await findOpenQuestion(parts.backend, chat))) return true
+    return !(await isLocked(parts, chat))
+  })
+  return found
 }

@@ -6,10 +6,9 @@ import { readVoters } from '../../../agent/call-responses.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import { ProtocolError, toProtocolError } from '../../../protocol/errors.ts'
-import { defer } from '../../../shared/async.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { Quota } from '../../../shared/collections.ts'
-import type { ChatEvents } from '../../../turns/chat-events.ts'
+import type { UntilMet } from '../../../turns/chat-events.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { isClosing, type Turn } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
@@ -20,12 +19,10 @@ import { prefillTurn } from './turn-runs.ts'
 export interface OutcomeReaderOptions extends TranslationOptions {
   readonly backend: LazyBackend
   readonly turns: Pick<TurnRegistry, 'createReplay' | 'running'>
-  readonly events: Pick<ChatEvents, 'follow'>
+  readonly untilMet: UntilMet
   readonly maxTurnsPerPrincipal: number
   /** Whether calls of a live session run that clients see as running. */
   readonly hasRunningCalls: (chat: ChatRef, messageId: string) => boolean
-  /** Another process changes a chat. The followers of the chat must learn when it has stored everything, with the end of `approval`. */
-  readonly changedElsewhere: (chat: ChatRef, approval?: Approval) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -121,8 +118,8 @@ export class OutcomeReader {
   }
 
   #runsHere({ running }: Wait): boolean {
-    const { worker } = this.#options.backend.opened?.ledger ?? {}
-    return running.some((approval) => isRunBy(approval, worker))
+    const { ledger } = this.#options.backend.opened ?? {}
+    return running.some((approval) => ledger?.runsHere(approval))
   }
 
   /** Writes the rest of the message when it is stored. */
@@ -145,44 +142,17 @@ export class OutcomeReader {
 
   /** Resolves when the conversation shows the outcomes of all calls and nothing more is being written, or when the turn is stopped. */
   async #untilStored(backend: Backend, wait: Wait): Promise<void> {
-    const { chat, turn, running } = wait
-    const { signal } = turn
-    let changed = defer()
-    const wake = (): void => changed.resolve()
-    const unfollow = this.#options.events.follow(chat, wake)
-    signal.addEventListener('abort', wake, { once: true })
-    try {
-      await this.#findEndedElsewhere(backend, running)
-      while (!signal.aborted) {
-        // Before the check, so that a change during the check is noticed.
-        changed = defer()
-        if (await this.#isStored(backend, wait)) return
-        await changed.promise
-      }
-    } finally {
-      unfollow()
-      signal.removeEventListener('abort', wake)
-    }
+    const { chat, running, turn } = wait
+    const isStored = (): Promise<boolean> => this.#isStored(backend, wait)
+    await this.#options.untilMet(chat, isStored, { running, signal: turn.signal })
   }
 
   async #isStored(backend: Backend, { chat, messageId, running }: Wait): Promise<boolean> {
-    const { turns, changedElsewhere } = this.#options
     for (const approval of running)
       if ((await readCallState(backend, approval)) === 'asked') return false
-    if (turns.running(chat)?.messageId === messageId) return false
-    if (!(await backend.ledger.locks.isLockedElsewhere(chat))) return true
+    if (this.#options.turns.running(chat)?.messageId === messageId) return false
     // Another process may be writing the reply.
-    changedElsewhere(chat)
-    return false
-  }
-
-  /** The changes of other processes are reported from the moment at which the chat was followed. */
-  async #findEndedElsewhere({ ledger }: Backend, running: readonly Approval[]): Promise<void> {
-    for (const before of running.filter((approval) => !isRunBy(approval, ledger.worker))) {
-      const approval = await ledger.get(before.id)
-      if (approval && approval.version !== before.version)
-        this.#options.changedElsewhere(approval.chat, approval)
-    }
+    return backend.ledger.locks.isFree(chat)
   }
 
   async #readRest(backend: Backend, wait: Wait): Promise<readonly Chunk[]> {
@@ -221,8 +191,4 @@ function askAgain({ chunks }: ReplayedTurn, asked: readonly Approval[]): Chunk[]
 
 function endWith({ state }: ReplayedTurn, error: ProtocolError): Chunk[] {
   return finishTranslation({ ...state, error: error.toJSON().error }, 'completed')
-}
-
-function isRunBy({ state }: Approval, worker: string | undefined): boolean {
-  return state.name === 'executing' && state.worker === worker
 }

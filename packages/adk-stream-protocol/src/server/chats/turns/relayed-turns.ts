@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { z } from 'zod'
-
 import type { LockOwner } from '../../../approvals/chat-locks.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import { serialiseChunk } from '../../../protocol/chunk.ts'
-import { type PolledSignals, pollSignals, RequestChat } from '../../../relay/relay-signals.ts'
-import type { SignalRequest } from '../../../relay/relay-signals.ts'
+import { type PolledSignals, pollSignals } from '../../../relay/relay-signals.ts'
 import type { Relay, RelayTurn } from '../../../relay/relay.ts'
 import { readLine } from '../../../relay/relay.ts'
+import type { AskServer } from '../../../relay/server-requests.ts'
 import type { TurnRelayOptions } from '../../../relay/turn-relay.ts'
 import { TurnRelay } from '../../../relay/turn-relay.ts'
 import { defer } from '../../../shared/async.ts'
@@ -23,7 +21,9 @@ import type { Turn } from '../../../turns/turn.ts'
 import type { OtherTurns, TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { LOCK_RETRY_MS } from './chat-locker.ts'
+import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
+import { findOpenQuestion } from './asking-turns.ts'
 
 export interface RelayedTurnsOptions extends Pick<TurnRelayOptions, 'onWritten' | 'onError'> {
   readonly limits: TurnLogLimits
@@ -32,12 +32,8 @@ export interface RelayedTurnsOptions extends Pick<TurnRelayOptions, 'onWritten' 
 /** What happens here when other servers report something, or ask. */
 export interface RelayHandlers extends Pick<
   TurnRelayOptions,
-  'isAwaited' | 'onTurnChange' | 'onApprovals'
+  'isAwaited' | 'onTurnChange' | 'onApprovals' | 'handlers'
 > {
-  /** Answers requests of other servers that do not concern turns. */
-  readonly answer: (kind: string, body: unknown) => Promise<unknown>
-  /** Stops the turn of a chat, or of one message, in this process. Returns false if there was none to stop. */
-  readonly stopHere: (chat: ChatRef, messageId?: string) => Promise<boolean>
   /** Whether other servers may send requests. */
   readonly isAsked: () => boolean
 }
@@ -54,9 +50,6 @@ const APPEAR_MS = 1_000
 
 /** How often a client that waits looks at the lock of the chat, whose release nothing reports. */
 const LOCK_LOOK_MS = 250
-
-const STOP = 'stop-chat'
-const StopRequest = z.object({ chat: RequestChat, messageId: z.string().optional() })
 
 /** How many locks of a chat are followed to stop its turn. Another one is there only if a turn has ended meanwhile. */
 const MAX_OWNERS = 5
@@ -87,19 +80,17 @@ export class RelayedTurns implements OtherTurns {
   start(
     { relay, signals }: Pick<Store, 'relay' | 'signals'>,
     { ledger, sessions }: Pick<Opened, 'ledger' | 'sessions'>,
-    { isAsked, stopHere, ...handlers }: RelayHandlers,
+    { isAsked, ...reports }: RelayHandlers,
   ): void {
     const { limits, ...rest } = this.#options
-    const answer: typeof handlers.answer = async (kind, body) => {
-      if (kind !== STOP) return handlers.answer(kind, body)
-      const { chat, messageId } = StopRequest.parse(body)
-      return stopHere(chat, messageId)
-    }
-    const options = { ...rest, ...handlers, answer }
+    const options = { ...rest, ...reports }
     const { worker, leaseMs } = ledger
     this.#ledger = ledger
     if (!relay) {
-      if (signals) this.#signals = pollSignals({ ...options, signals, worker, isAwaited: isAsked })
+      // No other process reads turns of this one.
+      const handlers = { ...options.handlers, 'stop-turn': async () => true }
+      const polled = { ...options, handlers, worker, isAwaited: isAsked }
+      if (signals) this.#signals = pollSignals({ ...polled, signals })
       return
     }
     const turns = new TurnRelay({
@@ -124,10 +115,9 @@ export class RelayedTurns implements OtherTurns {
     return this.#opened !== undefined
   }
 
-  /** Returns a function that asks another server. Undefined if the store has no signals. */
-  get ask(): ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined {
-    const signals = this.#opened?.turns ?? this.#signals
-    return signals && ((worker, request) => signals.ask(worker, request))
+  /** Asks another server. Undefined if the store has no signals. */
+  get ask(): AskServer | undefined {
+    return (this.#opened?.turns ?? this.#signals)?.ask
   }
 
   /** Makes a turn of this server readable on other servers. */
@@ -145,7 +135,7 @@ export class RelayedTurns implements OtherTurns {
     return this.#whenStarted(chat, async ({ turns, ledger }, key) => {
       const found = await turns.find(key)
       // The end of a turn may not be written yet.
-      return found && (await ledger.locks.isLockedElsewhere(key)) ? found.messageId : undefined
+      return found && !(await ledger.locks.isFree(key)) ? found.messageId : undefined
     })
   }
 
@@ -170,8 +160,7 @@ export class RelayedTurns implements OtherTurns {
       // A lock without a turn could not be released, and expires.
       if (!owner || owner.token === askedFor) return
       if (!ask) break
-      const body = { chat: key, messageId }
-      if ((await ask(owner.worker, { kind: STOP, body })) === true) return
+      if (await ask(owner.worker, 'stop-chat', { chat: key, messageId })) return
       // That turn had ended before. The one that waited for it may be that of a third server.
       askedFor = owner.token
     }
@@ -179,14 +168,19 @@ export class RelayedTurns implements OtherTurns {
   }
 
   /**
-   * TU6: stops the running turn of a chat on another server if it has no reader. Returns whether it was stopped, or undefined if no
-   * server has published a turn of the chat.
+   * TU6, AP507: stops the running turn of a chat on another server if it has no reader, or waits for the answer to a question. Returns
+   * whether it was stopped, or undefined if no server has published a turn of the chat.
    */
-  async stopIfUnwatched(chat: ChatRef): Promise<boolean | undefined> {
-    if (!this.#opened) return false
-    const { turns } = this.#opened
-    const key = toAppChat(this.#opened.ledger, chat)
-    return (await turns.find(key)) && turns.stop(key, 'stop-if-unwatched')
+  async stopIfUnwatched(backend: LazyBackend, chat: ChatRef): Promise<boolean | undefined> {
+    const { ask } = this
+    const ledger = this.#ledger
+    if (!ledger || !ask) return false
+    const key = toAppChat(ledger, chat)
+    if (await findOpenQuestion(backend, chat)) {
+      const owner = await ledger.locks.findOther(key)
+      if (owner && (await ask(owner.worker, 'stop-asking', { chat: key }))) return true
+    }
+    return this.#opened ? this.#opened.turns.stop(key, { ifUnwatched: true }) : false
   }
 
   async forget(chat: ChatRef): Promise<void> {
@@ -236,7 +230,7 @@ export class RelayedTurns implements OtherTurns {
         changed = defer()
         const found = await search(opened, key)
         if (found !== undefined || performance.now() > until) return found
-        if (!(await opened.ledger.locks.isLockedElsewhere(key))) return await search(opened, key)
+        if (await opened.ledger.locks.isFree(key)) return await search(opened, key)
         await Promise.race([changed.promise, delay(LOCK_LOOK_MS, undefined, { ref: false })])
       }
     } finally {
