@@ -302,8 +302,12 @@ test('[LV325] [LV1581] the output of a browser tool that another server gets in 
   const output = { toolCallId: asked.toolCallId, output: TOKYO, tool: 'get_location' }
   other.socket.send({ type: 'tool-output', id: asked.pair.chatId, outputId: 'o1', ...output })
   expect(await other.socket.nextOf('tool-output-taken')).toMatchObject({ ok: true })
-  const [call] = await asked.pair.atTwo.calls()
-  expect(call).toMatchObject({ state: 'output-available' })
+  // The message may be running again, and is then left out of those that are stored.
+  const stored = database.run(
+    `SELECT FROM events WHERE data LIKE '%' || $1 || '%' AND data LIKE '%139.7%'`,
+    [asked.toolCallId],
+  )
+  expect(await stored).toHaveLength(1)
   await expectLocated(asked)
 })
 
