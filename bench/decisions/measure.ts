@@ -18,7 +18,7 @@ const WARM_UP = 1_000
 const PAUSE_MS = 10
 
 /** Medians of one server: the time from sending a decision to the start of the tool, and the CPU time of the server in that time. */
-export interface DecisionFigures {
+interface DecisionFigures {
   readonly ms: number
   readonly cpuUs: number
 }

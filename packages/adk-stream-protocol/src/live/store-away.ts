@@ -11,11 +11,6 @@ export function isStoreAway(error: unknown): boolean {
   return error.code === 'unavailable' || error.code === 'busy'
 }
 
-/** Waits before the store is used again. */
-export async function waitForStore(attempt: number): Promise<void> {
-  await delay(delayBefore(attempt, AGAIN))
-}
-
 /**
  * Repeats a step until the store can be reached, while `isNeeded`. A write that is repeated must be the same, because it may be stored.
  */
@@ -28,7 +23,7 @@ export async function repeatWhileAway<Result>(
       return await step()
     } catch (error) {
       if (!isStoreAway(error)) throw error
-      await waitForStore(attempt)
+      await delay(delayBefore(attempt, AGAIN))
       if (!isNeeded()) throw error
     }
   }

@@ -22,9 +22,6 @@ export interface PushRandom {
 
 /** The largest record that every push service takes. */
 const RECORD_BYTES = 4_096
-/** The header, the end of the record and the tag of the cipher. */
-const OVERHEAD_BYTES = 86 + 1 + 16
-export const MAX_PUSH_TEXT_BYTES = RECORD_BYTES - OVERHEAD_BYTES
 /** The length of a point of the curve. */
 const POINT_BYTES = 65
 const AUTH_BYTES = 16

@@ -24,7 +24,7 @@ export interface ChatTarget<Tools extends UITools> {
 }
 
 /** An approval with the preview that the person sees. */
-export type ApprovalSeen = Pick<Approval, 'approvalId' | 'preview'>
+type ApprovalSeen = Pick<Approval, 'approvalId' | 'preview'>
 
 interface DecisionOptions {
   /** Keeps decisions that wait for the connection. */
