@@ -8,15 +8,15 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 
 /** The size that imports add to the bundle of a page, without `ai` and `react`, in KB: minified, and then compressed. */
 const LIMITS = [
-  ['{ adkApi }', 'client/index.ts', 21, 8],
-  ['{ sseTransport }', 'client/index.ts', 30, 12],
+  ['{ adkApi }', 'client/index.ts', 22, 9],
+  ['{ sseTransport }', 'client/index.ts', 31, 12],
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
-  ['{ useAdkChat }', 'react/index.ts', 51, 18],
+  ['{ useAdkChat }', 'react/index.ts', 52, 18],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 63, 24],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 75, 28],
   ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 150, 53],
-  ['*', 'client/index.ts', 90, 30],
-  ['*', 'react/index.ts', 206, 72],
+  ['*', 'client/index.ts', 91, 31],
+  ['*', 'react/index.ts', 211, 73],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 
