@@ -101,6 +101,19 @@ export interface ChangeTagReader {
   }): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>>
 }
 
+/** Returns a part that not every store has. Throws if it is missing. `user`: what needs it, with its verb. */
+export function requirePart<Name extends 'notices' | 'personalRecords'>(
+  store: Store,
+  name: Name,
+  user: string,
+): NonNullable<Store[Name]> {
+  const part = store[name]
+  if (part) return part
+  throw new TypeError(
+    `createBridge: ${user} a store with \`${name}\`. Those of openSqliteStore and openPostgresStore have it.`,
+  )
+}
+
 /** Whether a session service implements {@link ChangeTagReader}. */
 export function canReadChangeTags(service: object): service is ChangeTagReader {
   return 'readChangeTags' in service && typeof service.readChangeTags === 'function'

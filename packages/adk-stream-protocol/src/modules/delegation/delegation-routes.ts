@@ -14,6 +14,7 @@ import { checkInput, readJson, reply } from '../../server/http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../../server/http/http-router.ts'
 import { listPeople, viewApproval } from '../../server/routes/approval-routes.ts'
 import type { Store } from '../../store/store.ts'
+import { requirePart } from '../../store/store.ts'
 import type { PersonalRecord, PersonalRecordStore } from '../../store/tables/personal-records.ts'
 import type { Core } from '../module.ts'
 import { byDelegate, DELEGATION_KIND, mayDecideFor } from './next-delegation.ts'
@@ -152,12 +153,8 @@ export function delegationRoutes(
   ]
 }
 
-export function recordsOf({ personalRecords }: Store): PersonalRecordStore {
-  if (personalRecords) return personalRecords
-  throw new TypeError(
-    'createBridge: `delegation` needs a store with `personalRecords`. Those of openSqliteStore and openPostgresStore have it.',
-  )
-}
+export const recordsOf = (store: Store): PersonalRecordStore =>
+  requirePart(store, 'personalRecords', '`delegation` needs')
 
 /** What a record of a delegation says besides who, to whom and until when. */
 const Giver = z.object({ roles: z.array(z.string()) })

@@ -8,7 +8,7 @@ import { toAddressKind } from './stored-addresses.ts'
 
 /** How many addresses of a channel a person has. The oldest one makes room for another. */
 const MAX_ADDRESSES = 10
-/** A page adds its address again each time that it is opened. One that nobody opens any more ends. */
+/** A page adds its address again each time that it is opened. An address ends if no page has added it for 90 days. */
 const KEPT_MS = 90 * 24 * 3_600_000
 
 /** The endpoints with which people say where they want to be told. */

@@ -339,7 +339,7 @@ export async function readSummary(
   return toSummary(current.approval, step, preview.state === 'made' ? preview.preview : undefined)
 }
 
-/** Says whether a channel without \`mayApprove\` may approve a call. */
+/** Whether a person may approve a call in a channel without `mayApprove`. */
 export function isHarmless({ severity, misleading }: ApprovalSummary): boolean {
   return severity !== 'high' && misleading !== true
 }

@@ -8,8 +8,8 @@ import type { Route } from '../../server/http/http-router.ts'
 import type { LogOptions } from '../../server/operations/operations.ts'
 import { toLog } from '../../server/operations/operations.ts'
 import type { Store } from '../../store/store.ts'
+import { requirePart } from '../../store/store.ts'
 import type { NoticeStore, StoredNotice } from '../../store/tables/notices.ts'
-import type { PersonalRecordStore } from '../../store/tables/personal-records.ts'
 import type { Core, OpenModule } from '../module.ts'
 import type { FastApprovalsOptions, NotifyOptions } from './notice.ts'
 import { addressRoutes } from './channel-addresses.ts'
@@ -74,7 +74,7 @@ export const openNotify: OpenModule<NotifyBridgeOptions & LogOptions> = ({
     openKinds: (store) => {
       noticesOf(store)
       if (fastApprovals || Object.values(channels).some(({ addresses }) => addresses))
-        recordsOf(store)
+        requirePart(store, 'personalRecords', RECORDS_NEEDED)
       return []
     },
     start: ({ ledger, store, refresh }) => {
@@ -115,19 +115,9 @@ export const openNotify: OpenModule<NotifyBridgeOptions & LogOptions> = ({
   }
 }
 
-function noticesOf({ notices }: Store): NoticeStore {
-  if (notices) return notices
-  throw new TypeError(
-    'createBridge: `notify` needs a store with `notices`. Those of openSqliteStore and openPostgresStore have it.',
-  )
-}
+const RECORDS_NEEDED = '`fastApprovals` and channels with `addresses` need'
 
-function recordsOf({ personalRecords }: Store): PersonalRecordStore {
-  if (personalRecords) return personalRecords
-  throw new TypeError(
-    'createBridge: `fastApprovals` and channels with `addresses` need a store with `personalRecords`. Those of openSqliteStore and openPostgresStore have it.',
-  )
-}
+const noticesOf = (store: Store): NoticeStore => requirePart(store, 'notices', '`notify` needs')
 
 /** The endpoint that says who was told of an approval. */
 function noticeRoutes({ backend }: Core): Route[] {

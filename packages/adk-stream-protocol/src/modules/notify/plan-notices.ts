@@ -62,8 +62,8 @@ export async function planNotices(options: PlanOptions): Promise<boolean> {
   const entries = await collect(ledger.audit({ after: from, limit: MAX_ENTRIES }))
   const isLast = entries.length < MAX_ENTRIES
   const to = Math.max(entries.at(-1)?.seq ?? from, isLast ? last : from)
-  const hurried = await findFast(options, entries)
-  const notices = await planEntries(options, entries, hurried)
+  const fastApprovers = await findFast(options, entries)
+  const notices = await planEntries(options, entries, fastApprovers)
   const ended = entries.filter(({ event }) => ENDS.has(event.type))
   const isPlanned = await store.plan(appName, {
     from,
@@ -71,12 +71,12 @@ export async function planNotices(options: PlanOptions): Promise<boolean> {
     notices,
     ended: ended.map(({ approvalId }) => approvalId),
   })
-  if (isPlanned) await reportFast(options, hurried)
+  if (isPlanned) await reportFast(options, fastApprovers)
   return !isLast
 }
 
 /** A person who approves every call, many of them fast, with the entry of the newest approval. */
-interface Hurried {
+interface FastApprover {
   readonly entry: AuditRecord
   readonly by: string
   readonly pace: Pace
@@ -86,9 +86,9 @@ interface Hurried {
 async function findFast(
   { records, fastApprovals, ledger }: PlanOptions,
   entries: readonly AuditRecord[],
-): Promise<Hurried[]> {
+): Promise<FastApprover[]> {
   if (!records || !fastApprovals) return []
-  const found = new Map<string, Hurried>()
+  const found = new Map<string, FastApprover>()
   for (const entry of entries) {
     const by = 'by' in entry.event ? entry.event.by : undefined
     const approval = by === undefined ? undefined : await ledger.get(entry.approvalId)
@@ -101,9 +101,9 @@ async function findFast(
 
 async function reportFast(
   { records, ledger, onFast }: PlanOptions,
-  hurried: readonly Hurried[],
+  fastApprovers: readonly FastApprover[],
 ): Promise<void> {
-  for (const { by, pace } of hurried) {
+  for (const { by, pace } of fastApprovers) {
     onFast?.(by, pace)
     if (records) await forgetPace(records, { appName: ledger.appName, principalId: by })
   }
@@ -112,7 +112,7 @@ async function reportFast(
 /** Returns the notice about a person who approves every call. */
 function planFast(
   { fastApprovals: { tell, to } = {} }: PlanOptions,
-  { entry, by, pace }: Hurried,
+  { entry, by, pace }: FastApprover,
 ): NoticeDraft[] {
   if (tell === undefined) return []
   const body = {
@@ -129,7 +129,7 @@ function planFast(
 async function planEntries(
   options: PlanOptions,
   entries: readonly AuditRecord[],
-  hurried: readonly Hurried[],
+  fastApprovers: readonly FastApprover[],
 ): Promise<NewNotice[]> {
   const { store, ledger } = options
   const ids = [...new Set(entries.map(({ approvalId }) => approvalId))]
@@ -144,7 +144,7 @@ async function planEntries(
     const { approvalId, seq, chat } = entry
     const knows = told.get(approvalId) ?? new Set()
     const requests = await planRequests(options, entry)
-    const fast = hurried
+    const fast = fastApprovers
       .filter((one) => one.entry === entry)
       .flatMap((one) => planFast(options, one))
     const planned = [...planChange(entry, knows), ...requests, ...fast].filter(({ tell }) =>

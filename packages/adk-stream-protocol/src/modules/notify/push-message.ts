@@ -14,7 +14,7 @@ export interface SubscriptionKeys {
   readonly auth: string
 }
 
-/** What RFC 8291 leaves to chance. Its example fixes it. */
+/** The random values of an encrypted message. The example of RFC 8291 fixes them. */
 export interface PushRandom {
   readonly salt: Buffer
   readonly privateKey: Buffer
