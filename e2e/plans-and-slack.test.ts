@@ -12,20 +12,23 @@ test.each([
     request: 'Make a plan: send $20 to Alice, $30 to Bob and $40 to Carol',
     paid: ['Alice 20', 'Bob 30', 'Carol 40'],
     approve: 'Approve',
+    balances: ['$1,000.00 → $980.00', '$980.00 → $950.00', '$950.00 → $910.00'],
   },
   {
     locale: 'ja',
     request: '計画を立てて、花子さんに20ドル、太郎さんに30ドル、次郎さんに40ドル送金してください',
     paid: ['花子 20', '太郎 30', '次郎 40'],
     approve: '承認',
+    balances: [],
   },
 ])(
   '[DM1650] a plan of three payments is approved with one decision ($locale)',
-  async ({ locale, request, paid, approve }) => {
+  async ({ locale, request, paid, approve, balances }) => {
     const { page, account, waitUntilIdle } = await requestApproval(testDemo, request, { locale })
     const cards = page.locator('.adk-approval')
     expect(await cards.count()).toBe(1)
-    expect(await cards.locator('.adk-preview').textContent()).toContain(paid[2]?.slice(0, 2))
+    const preview = await cards.locator('.adk-preview').textContent()
+    for (const shown of [paid[2]?.slice(0, 2), ...balances]) expect(preview).toContain(shown)
     await takeScreenshot(page, `plan-${locale}`)
     expect(await account.payments()).toEqual([])
     const button = cards.getByRole('button', { name: approve }).first()

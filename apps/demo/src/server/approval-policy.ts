@@ -1,4 +1,4 @@
-import type { ApprovalPolicy } from 'adk-stream-protocol/server'
+import type { ApprovalPolicy, PolicyCall } from 'adk-stream-protocol/server'
 import { z } from 'zod'
 
 import type { Wallets } from '../agent/wallet/wallets.ts'
@@ -30,16 +30,21 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
       const { amount } = PaymentArguments.parse(args)
       const labels = LABELS[languages.of(principalId)]
       const owner = { principals: [principalId] }
+      const preview = async (shown: unknown, reader: string, earlier: readonly PolicyCall[] = []) =>
+        previewPayment(shown, await wallets.balance(principalId), {
+          language: languages.of(reader, principalId),
+          isOwner: reader === principalId,
+          aloneUpTo: ONE_PERSON_UP_TO,
+          earlier: earlier
+            .filter(({ toolName }) => toolName === 'process_payment')
+            .map(({ args: before }) => before),
+        })
       return {
         title: labels.payment,
         hint: labels.paymentHint,
         severity: amount > ONE_PERSON_UP_TO ? 'high' : 'medium',
-        preview: async (shown, { reader }) =>
-          previewPayment(shown, await wallets.balance(principalId), {
-            language: languages.of(reader, principalId),
-            isOwner: reader === principalId,
-            aloneUpTo: ONE_PERSON_UP_TO,
-          }),
+        preview: (shown, { reader }) => preview(shown, reader),
+        previewInPlan: (shown, { reader, earlier }) => preview(shown, reader, earlier),
         receipt: (output, { args: ran, reader }) =>
           describeReceipt(ran, output, { language: languages.of(reader, principalId) }),
         icon: 'payment',

@@ -1,7 +1,7 @@
 import type { Preview } from 'adk-stream-protocol/server'
 import { z } from 'zod'
 
-import { fromCents, toCents, type Cents } from '../agent/wallet/wallets.ts'
+import { Cents, fromCents, toCents } from '../agent/wallet/wallets.ts'
 import { formatMoney } from '../format-money.ts'
 import type { Language } from '../demo-info.ts'
 
@@ -12,6 +12,8 @@ interface Reader {
   readonly isOwner: boolean
   /** Up to which amount one person decides. */
   readonly aloneUpTo: number
+  /** The arguments of payments that are made before. */
+  readonly earlier?: readonly unknown[]
 }
 
 // The model may send anything. A call with invalid arguments still needs approval, and the tool rejects it.
@@ -25,9 +27,10 @@ const Payment = z.object({
 /** Describes a payment that waits for approval: what it leaves in the wallet, or why it would fail. */
 export function previewPayment(
   args: unknown,
-  balance: Cents,
-  { language, isOwner, aloneUpTo }: Reader,
+  now: Cents,
+  { language, isOwner, aloneUpTo, earlier = [] }: Reader,
 ): Preview {
+  const balance = earlier.reduce(pay, now)
   const labels = LABELS[language]
   const { amount, recipient, currency: written, description } = Payment.parse(args)
   const currency = written.trim().toUpperCase()
@@ -48,6 +51,14 @@ export function previewPayment(
       : { blocked: labels.wouldFail(blocked) }),
     ...(description !== '' && { lines: [{ label: labels.purpose, value: description }] }),
   }
+}
+
+/** Returns what a payment leaves of a balance: all of it, if the payment fails. */
+function pay(balance: Cents, args: unknown): Cents {
+  const { amount, currency } = Payment.parse(args)
+  const cents = toCents(amount)
+  const isPaid = currency.trim().toUpperCase() === 'USD' && cents !== undefined && cents <= balance
+  return isPaid ? Cents.parse(balance - cents) : balance
 }
 
 const Result = z.union([

@@ -62,13 +62,19 @@ export const UNDETERMINED = {
   error: 'Not run: it could not be determined whether this call needs the approval of a person.',
 } as const
 
+const DENIED = 'Not run: the person denied this call before'
+
 /** The response to a call that repeats a denied one. */
 export const DENIED_BEFORE = {
   status: 'denied',
   retryable: false,
-  error:
-    'Not run: the person denied this call before and has not asked for it since. Do not call it again unless the person asks for it in a new message.',
+  error: `${DENIED}, or a similar one, and has not written since. Do not call it again, also not with other values, unless the person asks for it in a new message. Ask what they want instead.`,
 } as const
+
+/** Whether an error says that a call repeats a denied one. Stored conversations may have other words after the first ones. */
+export function isDeniedBefore(error: unknown): error is string {
+  return typeof error === 'string' && error.startsWith(DENIED)
+}
 
 /** The outcome of an approval: the response for the model, and the note for the client. */
 export interface Ending {

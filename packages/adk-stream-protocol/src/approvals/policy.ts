@@ -50,6 +50,12 @@ export interface PolicyTerms extends ReplyPolicy, GrantPolicy {
    * preview has changed meanwhile, the approval is rejected with `preview-changed` and stays pending.
    */
   readonly preview?: PreviewFunction | undefined
+  /**
+   * Like `preview`, for a call of a plan. `earlier` has the calls of the plan that come before it, so that a balance can be the one that
+   * they leave. Without it, a plan of several calls shows only their headlines and arguments, because a preview of each alone can be wrong
+   * for all of them together.
+   */
+  readonly previewInPlan?: PlanPreviewFunction | undefined
   /** Whether every approval must name the preview that the person saw. Stock clients of the AI SDK cannot. Default false. */
   readonly requirePreview?: boolean | undefined
   /** Returns what the call did, from its result. The card shows it as a receipt. */
@@ -94,6 +100,7 @@ export const PolicyTermsSchema = z.strictObject({
     .optional(),
   idempotent: z.boolean().optional(),
   preview: z.custom<PreviewFunction>(isFunction, NOT_A_FUNCTION).optional(),
+  previewInPlan: z.custom<PlanPreviewFunction>(isFunction, NOT_A_FUNCTION).optional(),
   requirePreview: z.boolean().optional(),
   receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
   showUserText: z.boolean().optional(),
@@ -150,6 +157,12 @@ type PreviewFunction = (
   context: PreviewContext,
 ) => Preview | Promise<Preview>
 
+/** Returns what a call of a plan would do after the calls before it. */
+type PlanPreviewFunction = (
+  args: Readonly<Record<string, unknown>>,
+  context: PreviewContext & { readonly earlier: readonly PolicyCall[] },
+) => Preview | Promise<Preview>
+
 /** Returns what a call did, or undefined for no receipt. */
 type ReceiptFunction = (
   output: unknown,
@@ -160,7 +173,10 @@ type ReceiptFunction = (
 type FailureFunction = (output: unknown, context: PreviewContext) => boolean | Promise<boolean>
 
 /** The functions of a verdict. They are called when an approval is shown, decided, and when its call has ended. */
-export type PolicyFunctions = Pick<PolicyTerms, 'preview' | 'receipt' | 'isFailure'>
+export type PolicyFunctions = Pick<
+  PolicyTerms,
+  'preview' | 'previewInPlan' | 'receipt' | 'isFailure'
+>
 
 /** Returns the verdict on a call. */
 type PolicyFunction = (call: PolicyCall) => PolicyVerdict | Promise<PolicyVerdict>
@@ -210,8 +226,9 @@ export async function resolveVerdict(
   if (verdict === false) return undefined
   const terms = verdict === true ? {} : verdict
   if (terms.required === false) return undefined
-  const { preview, receipt, isFailure } = terms
-  return { terms: toTerms(terms, call, defaults), functions: { preview, receipt, isFailure } }
+  const { preview, previewInPlan, receipt, isFailure } = terms
+  const functions = { preview, previewInPlan, receipt, isFailure }
+  return { terms: toTerms(terms, call, defaults), functions }
 }
 
 /** Returns the terms that the ledger stores: plain data instead of the functions of the verdict. */

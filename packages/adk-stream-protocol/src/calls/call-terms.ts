@@ -176,11 +176,25 @@ function isUserMessage({ author, content }: Event): boolean {
   )
 }
 
-/** Whether at most one argument differs. */
+/** Whether at most one argument differs. If it is a list, such as the calls of a plan, one of its entries must be similar. */
 function isSimilar(denied: Call['args'], next: Call['args']): boolean {
-  const names = new Set([...Object.keys(denied), ...Object.keys(next)])
-  const changed = [...names].filter((name) => !isDeepStrictEqual(denied[name], next[name]))
-  return changed.length <= 1
+  const [only, ...others] = listChanged(denied, next)
+  if (only === undefined || others.length > 0) return others.length === 0
+  const [before, after] = [denied[only], next[only]]
+  if (!Array.isArray(before) || !Array.isArray(after)) return true
+  return after.some((entry) => before.some((known) => countChanged(known, entry) <= 1))
+}
+
+function listChanged(before: Call['args'], after: Call['args']): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]))
+}
+
+/** How many values differ in two objects and the objects in them. */
+function countChanged(before: unknown, after: unknown): number {
+  if (!isRecord(before) || !isRecord(after)) return isDeepStrictEqual(before, after) ? 0 : 1
+  const counts = listChanged(before, after).map((name) => countChanged(before[name], after[name]))
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** The maximum number of graphemes. */

@@ -34,6 +34,8 @@ function openWithPlans(options: TestBridgeOptions = {}): Promise<TestBridge> {
   })
 }
 
+type Decided = boolean | { readonly approved: boolean; readonly reason: string }
+
 type Payment = readonly [amount: number, recipient: string]
 
 /** The script of a model that proposes payments. */
@@ -113,6 +115,32 @@ describe.each(clients)('$name', (client) => {
     await chat.decide(false, false)
     expect(chat.text).toContain('Done.')
     expect(await listGrants(page)).toMatchObject([{ pinned: { recipient: 'Bob' }, uses: 0 }])
+    await expectRecord(page, await page.open(client))
+  })
+
+  it.each<[string, Decided, string, number]>([
+    ['a part of it, at once', false, `[[then]]${propose(ANA)}`, 0],
+    ['one with a changed amount, at once', false, `[[then]]${propose([9, 'Bob'], CAN)}`, 0],
+    ['one for something else, at once', false, `[[then]]${propose([70, 'Can'])}`, 1],
+    [
+      'a part of it after a reason',
+      { approved: false, reason: 'No' },
+      `[[then]]${propose(ANA)}`,
+      1,
+    ],
+    ['a part of it after a message', false, '', 1],
+  ])('[GR1821] after a denied plan, another plan: %s', async (_what, denial, next, asked) => {
+    await using testBridge = await openWithPlans()
+    const page = testBridge.page()
+    const chat = await page.open(client)
+    await chat.send(`${propose(ANA, BOB)}${next}[[then]][[say OK.]]`)
+    await chat.decide(denial)
+    if (next === '') await chat.send(`${propose(ANA)}[[then]][[say OK.]]`)
+    await expect.poll(() => page.inbox()).toHaveLength(asked)
+    const isTold = JSON.stringify(testBridge.results).includes('"retryable":false')
+    expect(isTold).toBe(asked === 0)
+    if (asked === 1) await chat.decide(true)
+    expect((await listGrants(page)).length).toBe(asked)
     await expectRecord(page, await page.open(client))
   })
 
@@ -219,9 +247,12 @@ test('[GR1652] the preview of a plan has a line for each call, with its own prev
         plans: true,
         title: 'Payment',
         severity: amount === 6 ? 'medium' : 'low',
-        preview: (args) => ({
+        previewInPlan: (args, { earlier }) => ({
           headline: `Send $${String(args['amount'])}`,
           lines: [{ label: 'Fee', value: `$${fee}` }],
+          changes: [
+            { label: 'Balance', before: leftBy(earlier), after: leftBy([...earlier, { args }]) },
+          ],
           ...(args['amount'] === 7 && { blocked: 'The account of Can is closed.' }),
         }),
       }),
@@ -236,8 +267,10 @@ test('[GR1652] the preview of a plan has a line for each call, with its own prev
     lines: [
       { label: '1. Payment', value: 'Send $5 (amount: 5, recipient: Ana)' },
       { label: 'Fee', value: '$1' },
+      { label: 'Balance', value: '$100 → $95' },
       { label: '2. Payment', value: 'Send $6 (amount: 6, recipient: Bob)' },
       { label: 'Fee', value: '$1' },
+      { label: 'Balance', value: '$95 → $89' },
     ],
   })
   fee = 2
@@ -255,6 +288,44 @@ test('[GR1652] the preview of a plan has a line for each call, with its own prev
   expect(await page.decide(blocked?.id ?? '', { approved: true })).toMatchObject({
     status: 409,
     body: { error: { code: 'call-blocked' } },
+  })
+})
+
+/** What payments leave of $100. */
+function leftBy(calls: readonly { readonly args: Readonly<Record<string, unknown>> }[]): string {
+  return `$${calls.reduce((left, { args }) => left - Number(args['amount']), 100)}`
+}
+
+test('[GR1820] a plan of several calls shows no preview that was made for a call alone, and a plan of one call shows it', async () => {
+  await using testBridge = await openWithPlans({
+    approvals: {
+      process_payment: {
+        plans: true,
+        preview: (args) => ({
+          headline: 'Send money',
+          lines: [{ label: 'Left today', value: leftBy([{ args }]) }],
+          changes: [{ label: 'Balance', before: '$100', after: leftBy([{ args }]) }],
+        }),
+      },
+    },
+  })
+  const page = testBridge.page()
+  const [first, second] = [
+    { label: '1. process_payment', value: 'Send money (amount: 5, recipient: Ana)' },
+    { label: '2. process_payment', value: 'Send money (amount: 6, recipient: Bob)' },
+  ]
+  await page.post(messageOf(propose(ANA, BOB)))
+  const [both] = await page.inbox()
+  expect(both?.['preview']).toMatchObject({ lines: [first, second] })
+  await page.decide(both?.id ?? '', { approved: false, reason: 'One at a time.' })
+  await page.untilMessages((messages) => JSON.stringify(messages).includes('output-denied'))
+  await page.post(messageOf(propose(ANA)))
+  expect((await page.inbox())[0]?.['preview']).toMatchObject({
+    lines: [
+      first,
+      { label: 'Left today', value: '$95' },
+      { label: 'Balance', value: '$100 → $95' },
+    ],
   })
 })
 

@@ -12,7 +12,7 @@ import type {
 import type { TextKind } from '../../protocol/chunk.ts'
 import type { Citation, DataParts } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import { DENIED_BEFORE, describeToolFailure, PENDING_INSIDE } from '../call-responses.ts'
+import { describeToolFailure, isDeniedBefore, PENDING_INSIDE } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../events/event-notes.ts'
 import { readNotes } from '../events/event-notes.ts'
 import { isInterrupt, readCallName, waitsForResult } from '../events/input-names.ts'
@@ -231,7 +231,7 @@ function readToolResult(
 ): ToolResult {
   if (failed) return { errorText: describeToolFailure(toolName) }
   const { error, ...rest } = response
-  if (error === DENIED_BEFORE.error) return { errorText: error }
+  if (isDeniedBefore(error)) return { errorText: error }
   if (typeof error !== 'string' || Object.keys(rest).length > 0) return { output: response }
   // Sessions of other programs have no note about a failure. For most tools, ADK uses this wording.
   const thrown = error.startsWith(`Error in tool '${toolName}': `)

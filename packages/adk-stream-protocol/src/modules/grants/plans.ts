@@ -81,16 +81,19 @@ async function previewPlan(
   onError: (error: unknown) => void,
 ): Promise<Preview> {
   if ('fault' in judged) return { blocked: judged.fault }
+  const calls = judged.map(({ call }) => toPolicyCall(call))
   const made = await Promise.all(
-    judged.map(({ call, functions }) => {
-      return makePreview(functions.preview, { ...toPolicyCall(call), reader }, onError)
+    judged.map(({ call, functions: { preview, previewInPlan } }, index) => {
+      const context = { ...toPolicyCall(call), reader, earlier: calls.slice(0, index) }
+      const inPlan = previewInPlan && (() => previewInPlan(call.args, context))
+      return makePreview(inPlan ?? preview, context, onError)
     }),
   )
   const failed = made.findIndex(({ state }) => state === 'failed')
   if (failed !== -1) throw new Error(`The preview of step ${failed + 1} of a plan failed.`)
   const shown = made.map((each) => (each.state === 'made' ? each.preview : undefined))
   const blocked = shown.find((each) => each?.blocked !== undefined)?.blocked
-  const steps = judged.map(({ call: { toolName, args }, terms }, index) => {
+  const steps = judged.map(({ call: { toolName, args }, terms, functions }, index) => {
     const { headline, lines = [], changes = [] } = shown[index] ?? {}
     const values = Object.entries(args)
       .map(([name, value]) => `${name}: ${formatValue(value)}`)
@@ -103,7 +106,9 @@ async function previewPlan(
       label,
       value: `${before} → ${after}`,
     }))
-    return [first, ...lines, ...changed]
+    // What a preview says of a call alone may be wrong after the calls before it.
+    const isWhole = functions.previewInPlan !== undefined || judged.length === 1
+    return isWhole ? [first, ...lines, ...changed] : [first]
   })
   const lines = steps.flat()
   return {
