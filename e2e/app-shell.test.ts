@@ -264,7 +264,7 @@ test('[DM883] the focus is not lost when a panel is hidden or shown, and when a 
   await focusAfter('Delete', 'New chat')
 })
 
-test('[DM882] the focus is not lost when the mode changes by keyboard', async () => {
+longTest('[DM882] the focus is not lost when the mode changes by keyboard', async () => {
   const page = await testDemo.openPage({ viewport: { width: 400, height: 700 } })
   const { input } = chatPage(page)
   await page.locator('.adk-composer').getByRole('button', { name: 'Talk', exact: true }).focus()

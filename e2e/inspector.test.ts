@@ -199,23 +199,26 @@ test('[IN380] [IN382] [DM39] the timeline comes from the server: it is kept afte
   expect(await summary.getAttribute('aria-current')).toBe('true')
 })
 
-test('[IN381] [IN530] the entry of a model call shows its tokens, the request and the reply', async () => {
-  const { page, inspector, open } = await openInspector('sse')
-  const { send, waitUntilIdle } = chatPage(page)
-  await send('[[say Hello from the model.]]')
-  await waitUntilIdle()
-  await open('Timeline')
-  // The entry of a running call is replaced when the call has ended.
-  await inspector.getByText('Idle: waiting for your message.').waitFor()
-  const entry = inspector.locator('.row[data-lane="model"]').first()
-  await entry.locator('summary').first().click()
-  await entry.getByText('Tokens').waitFor()
-  await entry.getByText('Request and reply of the model').click()
-  const [request, reply] = [entry.locator('pre').first(), entry.locator('pre').nth(1)]
-  await request.getByText('process_payment').waitFor()
-  await expect.poll(() => reply.textContent()).toContain('Hello from the model.')
-  await takeScreenshot(page, 'model-call')
-})
+longTest(
+  '[IN381] [IN530] the entry of a model call shows its tokens, the request and the reply',
+  async () => {
+    const { page, inspector, open } = await openInspector('sse')
+    const { send, waitUntilIdle } = chatPage(page)
+    await send('[[say Hello from the model.]]')
+    await waitUntilIdle()
+    await open('Timeline')
+    // The entry of a running call is replaced when the call has ended.
+    await inspector.getByText('Idle: waiting for your message.').waitFor()
+    const entry = inspector.locator('.row[data-lane="model"]').first()
+    await entry.locator('summary').first().click()
+    await entry.getByText('Tokens').waitFor()
+    await entry.getByText('Request and reply of the model').click()
+    const [request, reply] = [entry.locator('pre').first(), entry.locator('pre').nth(1)]
+    await request.getByText('process_payment').waitFor()
+    await expect.poll(() => reply.textContent()).toContain('Hello from the model.')
+    await takeScreenshot(page, 'model-call')
+  },
+)
 
 longTest(
   '[IN383] a replay shows the recorded time and votes with disabled buttons, and its position can be changed',

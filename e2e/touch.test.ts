@@ -28,21 +28,24 @@ test('[RE363] on a touch screen, every button of the card and of its forms works
   expect(await account.payments()).toEqual(['Alice 30', 'Carol 45'])
 })
 
-test('[RE363] on touch screens, two presses approve a large payment, in the card and by its link', async () => {
-  const text = 'Send $600 to Alice'
-  const { card, account } = await requestApproval(testDemo, text, PHONE)
-  await decide(card('Alice'), 'approve', tap)
-  await tap(card('Alice').getByRole('button', { name: 'Ask another person…' }))
-  const url = await card('Alice').getByLabel('Link to this approval').inputValue()
-  const phone = await testDemo.openPage({ ...PHONE, url })
-  await tap(phone.getByRole('button', { name: 'Show the request' }))
-  const item = phone.getByRole('listitem')
-  await item.getByText('Send $600 to Alice').waitFor()
-  await decide(item, 'approve', tap)
-  await phone.getByText('Your decision was recorded.').waitFor()
-  await waitForOutcome(card('Alice'))
-  expect(await account.payments()).toEqual(['Alice 600'])
-})
+longTest(
+  '[RE363] on touch screens, two presses approve a large payment, in the card and by its link',
+  async () => {
+    const text = 'Send $600 to Alice'
+    const { card, account } = await requestApproval(testDemo, text, PHONE)
+    await decide(card('Alice'), 'approve', tap)
+    await tap(card('Alice').getByRole('button', { name: 'Ask another person…' }))
+    const url = await card('Alice').getByLabel('Link to this approval').inputValue()
+    const phone = await testDemo.openPage({ ...PHONE, url })
+    await tap(phone.getByRole('button', { name: 'Show the request' }))
+    const item = phone.getByRole('listitem')
+    await item.getByText('Send $600 to Alice').waitFor()
+    await decide(item, 'approve', tap)
+    await phone.getByText('Your decision was recorded.').waitFor()
+    await waitForOutcome(card('Alice'))
+    expect(await account.payments()).toEqual(['Alice 600'])
+  },
+)
 
 longTest('[RE363] on a touch screen, the inbox and the form of a question work', async () => {
   const { page, card, send, replies } = await requestApproval(testDemo, 'Send $600 to Bob', PHONE)

@@ -225,14 +225,17 @@ describe('accessibility', () => {
     expect(right).toBeLessThanOrEqual(320)
   })
 
-  test('[DM375] at 400 % zoom, the voice controls leave a third of the height to the conversation', async () => {
-    const page = await testDemo.openPage({ viewport: { width: 320, height: 225 }, mode: 'live' })
-    await page.locator('.adk-stage').waitFor()
-    const heightOf = async (part: string) => (await page.locator(part).boundingBox())?.height ?? 0
-    expect(await heightOf('.scroller')).toBeGreaterThan(225 / 3)
-    expect(await heightOf('.top-bar')).toBeGreaterThan(30)
-    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(225)
-  })
+  longTest(
+    '[DM375] at 400 % zoom, the voice controls leave a third of the height to the conversation',
+    async () => {
+      const page = await testDemo.openPage({ viewport: { width: 320, height: 225 }, mode: 'live' })
+      await page.locator('.adk-stage').waitFor()
+      const heightOf = async (part: string) => (await page.locator(part).boundingBox())?.height ?? 0
+      expect(await heightOf('.scroller')).toBeGreaterThan(225 / 3)
+      expect(await heightOf('.top-bar')).toBeGreaterThan(30)
+      expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(225)
+    },
+  )
 
   longTest(
     '[DM681] the texts for screen readers in the inspector do not make the page scroll',

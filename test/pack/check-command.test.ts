@@ -13,6 +13,7 @@ import path from 'node:path'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../support/long-test.ts'
 import { installProject, packAll } from './support/project.ts'
 
 const ROOT = path.join(import.meta.dirname, '../..')
@@ -312,28 +313,31 @@ export const bridge = createBridge({ agent: rootAgent, approvals: { 'p*': () => 
   expect(stderr).toContain('Printed by the agent.')
 })
 
-test('[DV1251] [DV1253] an agent in CommonJS uses the same ADK, and a tool that cannot wait is a problem with exit code 1', async () => {
-  const project = path.join(folder, 'with-adk/commonjs')
-  write(project, {
-    'package.json': '{}',
-    'app.cjs': `
+longTest(
+  '[DV1251] [DV1253] an agent in CommonJS uses the same ADK, and a tool that cannot wait is a problem with exit code 1',
+  async () => {
+    const project = path.join(folder, 'with-adk/commonjs')
+    write(project, {
+      'package.json': '{}',
+      'app.cjs': `
 const { App, FunctionNode, FunctionTool, LlmAgent, LoopAgent } = require('@google/adk')
 const pay = new FunctionTool({ name: 'pay', description: 'Pays.', execute: () => ({}), requireConfirmation: true })
 class Own extends LoopAgent { async *runAsyncImpl() {} }
 const payer = new LlmAgent({ name: 'payer', model: 'gemini-2.5-flash', tools: [pay] })
 module.exports = { app: new App({ name: 'shop', rootAgent: new Own({ name: 'own', subAgents: [payer] }) }) }
 `,
-  })
-  const { code, stdout } = await check(project, [])
-  expect(stdout).toMatch(
-    /^adk-stream-protocol \S+ · Node \S+ · @google\/adk 2\.0\.0 \(tested\)\napp\.cjs, export app\n/,
-  )
-  expect(stdout).toContain(
-    'pay (payer): needs approval, `requireConfirmation` of the tool requires it',
-  )
-  expect(stdout).toContain(
-    "Problems\n  The tool pay needs approval, but the class of own overrides ADK's run methods",
-  )
-  expect(stdout).toMatch(/\n1 problem\. The agent cannot be served\.\n$/)
-  expect(code).toBe(1)
-})
+    })
+    const { code, stdout } = await check(project, [])
+    expect(stdout).toMatch(
+      /^adk-stream-protocol \S+ · Node \S+ · @google\/adk 2\.0\.0 \(tested\)\napp\.cjs, export app\n/,
+    )
+    expect(stdout).toContain(
+      'pay (payer): needs approval, `requireConfirmation` of the tool requires it',
+    )
+    expect(stdout).toContain(
+      "Problems\n  The tool pay needs approval, but the class of own overrides ADK's run methods",
+    )
+    expect(stdout).toMatch(/\n1 problem\. The agent cannot be served\.\n$/)
+    expect(code).toBe(1)
+  },
+)

@@ -10,6 +10,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startEmulator } from 'gemini-emulator'
 import { WebSocket } from 'ws'
 
+import { shareOf } from '../support/long-run.ts'
+import { longTest } from '../support/long-test.ts'
 import { posixTest } from '../support/posix-test.ts'
 import { Command, STUDIO_PROGRAM } from './support/command.ts'
 import { installProject, packAll } from './support/project.ts'
@@ -255,7 +257,8 @@ test('[DV1325] bad input is one sentence and exit code 2', async () => {
   const address = taken.address()
   const port = typeof address === 'object' && address ? String(address.port) : ''
   const found = []
-  for (const [index, [args, text]] of REFUSED.entries()) {
+  const refused = shareOf(REFUSED, { group: 0, groups: 2 })
+  for (const [index, [args, text]] of refused.entries()) {
     // Without ADK, which would take a second to load.
     const cwd = path.join(folder, `refused ${index}`)
     mkdirSync(cwd)
@@ -269,26 +272,29 @@ test('[DV1325] bad input is one sentence and exit code 2', async () => {
   }
   taken.close()
   expect(found).toEqual(
-    REFUSED.map(([, , sentence]) => [2, expect.stringMatching(sentence) as string, false]),
+    refused.map(([, , sentence]) => [2, expect.stringMatching(sentence) as string, false]),
   )
 })
 
-test('[DV1320] without the package of the page, the command says how to install it', async () => {
-  const alone = path.join(folder, 'alone')
-  await installProject(
-    alone,
-    (await packAll(folder)).filter((tarball) => /protocol-\d/.test(tarball)),
-  )
-  writeFileSync(path.join(alone, 'agent.mjs'), '')
-  const cli = path.join(alone, 'node_modules/adk-stream-protocol/dist/use/cli.js')
-  const failure = promisify(execFile)(process.execPath, [cli, 'dev'], { cwd: alone })
-  await expect(failure).rejects.toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(
-      /^The page is in .+ Install it: npm install -D adk-stream-protocol-studio\n$/,
-    ) as string,
-  })
-})
+longTest(
+  '[DV1320] without the package of the page, the command says how to install it',
+  async () => {
+    const alone = path.join(folder, 'alone')
+    await installProject(
+      alone,
+      (await packAll(folder)).filter((tarball) => /protocol-\d/.test(tarball)),
+    )
+    writeFileSync(path.join(alone, 'agent.mjs'), '')
+    const cli = path.join(alone, 'node_modules/adk-stream-protocol/dist/use/cli.js')
+    const failure = promisify(execFile)(process.execPath, [cli, 'dev'], { cwd: alone })
+    await expect(failure).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^The page is in .+ Install it: npm install -D adk-stream-protocol-studio\n$/,
+      ) as string,
+    })
+  },
+)
 
 /** The page of `serve` has no inspector. Strangers learn nothing about the agents. */
 async function expectPage(url: string, headers: Record<string, string>): Promise<void> {
@@ -356,7 +362,7 @@ posixTest(
   },
 )
 
-test('[DV1326] serve that is refused says so in one line, and nothing of a start', async () => {
+longTest('[DV1326] serve that is refused says so in one line, and nothing of a start', async () => {
   write('refused', { 'agent.mjs': agent(1), 'version.mjs': versionOf(1) })
   const program = [process.execPath, CLI, 'serve']
   const serve = new Command(path.join(project, 'refused'), ['--data', 'data'], program)

@@ -4,6 +4,7 @@ import {
   createDatabase,
   type TestDatabase,
 } from '../../../packages/adk-stream-protocol/test/support/postgres.ts'
+import { longTest } from '../../../test/support/long-test.ts'
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { type Cluster, startCluster } from '../src/cluster/start-cluster.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
@@ -27,18 +28,23 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-test('[DM200] [DM201] a payment that one instance requested is decided at the other and made once', async () => {
-  const browser = await openBrowser()
-  const requested = await browser.send('chat-1', 'Send $30 to Alice')
-  const approvalId = readApprovalId(requested.body)
-  const decided = await browser.decide(approvalId)
-  expect(decided).toMatchObject({ status: 200 })
-  expect(decided.instance).not.toBe(requested.instance)
-  await expect.poll(() => browser.text('/chats/chat-1/messages')).toContain('"wallet_balance":970')
-  expect(await database.run('SELECT amount_cents FROM demo_payments')).toEqual([
-    { amount_cents: 3000 },
-  ])
-})
+longTest(
+  '[DM200] [DM201] a payment that one instance requested is decided at the other and made once',
+  async () => {
+    const browser = await openBrowser()
+    const requested = await browser.send('chat-1', 'Send $30 to Alice')
+    const approvalId = readApprovalId(requested.body)
+    const decided = await browser.decide(approvalId)
+    expect(decided).toMatchObject({ status: 200 })
+    expect(decided.instance).not.toBe(requested.instance)
+    await expect
+      .poll(() => browser.text('/chats/chat-1/messages'))
+      .toContain('"wallet_balance":970')
+    expect(await database.run('SELECT amount_cents FROM demo_payments')).toEqual([
+      { amount_cents: 3000 },
+    ])
+  },
+)
 
 test('[DM201] if an instance is killed, the other one responds, and the first is started again', async () => {
   const browser = await openBrowser()

@@ -1,6 +1,7 @@
 import { type AuthConfig, LlmAgent, MCPToolset, requestInputTool } from '@google/adk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { tool } from '../support/agents.ts'
@@ -66,10 +67,11 @@ const ask = (schema: string): string =>
   `[[call adk_request_input {"message":"How many?","response_schema":${schema}}]][[then]][[say Booked.]]`
 
 describe.each(AG_UI_VERSIONS)('$name', (version) => {
+  const it = takeTurns({ group: AG_UI_VERSIONS.indexOf(version), groups: AG_UI_VERSIONS.length })
   const open = (): AgUiClient =>
     new AgUiClient(version, { url: testBridge.url, path: '/ag-ui/cards' })
 
-  test('[AG1540] approvals are cards, decided one by one, and the page can write meanwhile', async () => {
+  it('[AG1540] approvals are cards, decided one by one, and the page can write meanwhile', async () => {
     const client = open()
     const { wallet } = testBridge
     const before = wallet.payments.length
@@ -106,7 +108,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(wallet.payments.length).toBe(before + 1)
   })
 
-  test('[AG1541] a question is a form, whose values have the types of the schema', async () => {
+  it('[AG1541] a question is a form, whose values have the types of the schema', async () => {
     const client = open()
     await client.say(ask(SCHEMA))
     const [form] = cardsOf(client)
@@ -127,7 +129,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(textsOf(client)).toEqual(['adk_request_input: answered'])
   })
 
-  test('[AG1541] a question for one value has one field, and can be declined', async () => {
+  it('[AG1541] a question for one value has one field, and can be declined', async () => {
     const client = open()
     await client.say(ask('{"type":"integer"}'))
     await click(client, 0, 'send', { 'number.': '3' })
@@ -138,7 +140,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(client.text).toEqual(['Booked.', 'Booked.'])
   })
 
-  test('[AG1386] a tool of the page is shown when no card waits', async () => {
+  it('[AG1386] a tool of the page is shown when no card waits', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'C')}[[call change_bgm {"track":3}]][[then]][[say Both.]]`)
     expect(client.calls).toEqual(['process_payment'])
@@ -278,12 +280,13 @@ describe('questions that are neither approvals nor forms', () => {
   })
 
   describe.each(AG_UI_VERSIONS)('$name', (version) => {
+    const it = takeTurns({ group: AG_UI_VERSIONS.indexOf(version), groups: AG_UI_VERSIONS.length })
     const open = (person: string): AgUiClient =>
       new AgUiClient(version, { url: asking.url, path: '/ag-ui/cards', person })
     // A credential belongs to a person.
     const person = version.name.endsWith('1.0.0') ? 'hanako' : 'taro'
 
-    test('[AG1540] a question of an MCP server is a form, whose answer the server receives', async () => {
+    it('[AG1540] a question of an MCP server is a form, whose answer the server receives', async () => {
       const client = open(person)
       await client.say('[[call files_ask {}]][[then]][[say Noted.]]')
       expect(shown(client)).toContain('Which city?')
@@ -293,7 +296,7 @@ describe('questions that are neither approvals nor forms', () => {
       expect((await client.reload()).byId).toEqual(client.byId)
     })
 
-    test('[AG1540] [AP506] a link of an MCP server is shown, and the person opens it with a button', async () => {
+    it('[AG1540] [AP506] a link of an MCP server is shown, and the person opens it with a button', async () => {
       const client = open(person)
       await client.say('[[call files_confirm {}]][[then]][[say Noted.]]')
       expect(shown(client)).toEqual(
@@ -307,7 +310,7 @@ describe('questions that are neither approvals nor forms', () => {
       expect(textsOf(client)).toEqual(['mcp_elicitation: answered'])
     })
 
-    test('[AG1540] [AP431] a sign-in is a card, which can be continued when the person has signed in', async () => {
+    it('[AG1540] [AP431] a sign-in is a card, which can be continued when the person has signed in', async () => {
       const client = open(person)
       await client.say('[[call find_way {}]][[then]][[say Go left.]]')
       expect(shown(client)).toEqual(expect.arrayContaining(['Sign in to Maps', 'Continue']))
@@ -329,7 +332,7 @@ describe('questions that are neither approvals nor forms', () => {
       expect(textsOf(await client.reload())).toEqual(['find_way: answered'])
     })
 
-    test('[AG1540] a sign-in can be declined with its card', async () => {
+    it('[AG1540] a sign-in can be declined with its card', async () => {
       const client = open(DECLINING)
       await client.say('[[call find_way {}]][[then]][[say As you like.]]')
       await click(client, 0, 'deny')

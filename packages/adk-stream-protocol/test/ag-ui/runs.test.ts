@@ -6,9 +6,10 @@ import {
   LongRunningFunctionTool,
   requestInputTool,
 } from '@google/adk'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { z } from 'zod'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import type { ApprovalPolicy, CallAddress } from '../../src/server/index.ts'
 import { callAddress } from '../../src/server/index.ts'
 import { stockClient } from '../approvals/support/approving-chat.ts'
@@ -125,11 +126,12 @@ const set = (key: string, value: string): string =>
   `[[call remember {"key":"${key}","value":"${value}"}]]`
 
 describe.each(AG_UI_VERSIONS)('$name', (version) => {
+  const it = takeTurns({ group: AG_UI_VERSIONS.indexOf(version), groups: AG_UI_VERSIONS.length })
   const open = (options: { person?: string; threadId?: string } = {}): AgUiClient =>
     new AgUiClient(version, { url: testBridge.url, ...options })
   const isVersioned = version.name.endsWith('1.0.0')
 
-  test('[AG1380] [AG1382] [AG1395] text and calls are events, and a reload shows the same', async () => {
+  it('[AG1380] [AG1382] [AG1395] text and calls are events, and a reload shows the same', async () => {
     const client = open()
     const events = await client.say(
       '[[say Looking.]] [[call get_weather {"city":"Tokyo"}]] [[then]] [[say It is clear.]]',
@@ -142,7 +144,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1380] [AG1382] thoughts, files, sources and code are reasoning and activities', async () => {
+  it('[AG1380] [AG1382] thoughts, files, sources and code are reasoning and activities', async () => {
     const client = open()
     await client.say(
       '[[think Let me see.]] [[image red]] [[code print(6*7) => 42]] [[say Done.]] [[ground https://example.com Title]]',
@@ -154,7 +156,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1380] a run has the headers of a stream, and not that of the AI SDK', async () => {
+  it('[AG1380] a run has the headers of a stream, and not that of the AI SDK', async () => {
     const { threadId } = open()
     const messages = [{ id: 'u1', role: 'user', content: '[[say Hello.]]' }]
     for (const path of ['/ag-ui', '/ag-ui/agent/default/connect']) {
@@ -167,7 +169,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     }
   })
 
-  test('[AG1381] only a client that declares a version gets what 1.0 has added', async () => {
+  it('[AG1381] only a client that declares a version gets what 1.0 has added', async () => {
     const client = open()
     const [started, ...rest] = await client.say('[[say Hello.]]')
     expect(started).toEqual({
@@ -181,7 +183,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(client.pending[0]?.expiresAt !== undefined).toBe(isVersioned)
   })
 
-  test('[AG1383] [AG1382] an approved call runs once, and a reload shows the same', async () => {
+  it('[AG1383] [AG1382] an approved call runs once, and a reload shows the same', async () => {
     const client = open()
     const recipient = `approved ${version.name}`
     await client.say(`${callPayment(5, recipient)}[[then]][[say Paid.]]`)
@@ -202,7 +204,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1395] a resumed run reports its own usage', async () => {
+  it('[AG1395] a resumed run reports its own usage', async () => {
     const client = open()
     const total = (): number => {
       const [usage] = (client.events.at(-1)?.['usage'] ?? []) as { totalTokens: number }[]
@@ -219,7 +221,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(first + second).toBe(usage?.totalTokens)
   })
 
-  test('[AG1383] a denial with a reason, edited arguments, and two calls at once', async () => {
+  it('[AG1383] a denial with a reason, edited arguments, and two calls at once', async () => {
     const client = open()
     await client.say(`${callPayment(5, 'B')}[[then]][[say Not paid.]]`)
     await client.answer({ [firstId(client)]: { approved: false, reason: 'too much' } })
@@ -242,7 +244,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1383] [AG1388] a call inside an agent that is used as a tool, with one result each', async () => {
+  it('[AG1383] [AG1388] a call inside an agent that is used as a tool, with one result each', async () => {
     const client = open()
     const inner = '[[call book_flight {\\"to\\":\\"Kyoto\\"}]] [[then]] [[say Booked it.]]'
     await client.say(`[[call travel {"request":"${inner}"}]] [[then]] [[say Your trip is booked.]]`)
@@ -259,14 +261,14 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1388] a result that looks preliminary and is not is a result', async () => {
+  it('[AG1388] a result that looks preliminary and is not is a result', async () => {
     const client = open()
     await client.say('[[call order {}]] [[then]] [[say Ordered.]]')
     expect(client.results).toEqual([{ status: 'pending', note: 'The shop has the order.' }])
     await expectSameAfterReload(client)
   })
 
-  test.each([
+  it.each([
     ['nothing', [], []],
     ['a ticket', [TICKET], []],
     ['an error', [], [FAILED]],
@@ -297,7 +299,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     },
   )
 
-  test('[AG1383] [AG1389] a question has a schema, and a wrong answer keeps it open', async () => {
+  it('[AG1383] [AG1389] a question has a schema, and a wrong answer keeps it open', async () => {
     const client = open()
     const schema =
       '{"type":"object","properties":{"nights":{"type":"integer"}},"required":["nights"]}'
@@ -317,7 +319,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1391] a tool of the page is shown at the end of a run, and its result continues the turn', async () => {
+  it('[AG1391] a tool of the page is shown at the end of a run, and its result continues the turn', async () => {
     const client = open()
     const events = await client.say('[[call change_bgm {"track":2}]] [[then]] [[say Enjoy.]]')
     expect(client.calls).toEqual(['change_bgm'])
@@ -334,7 +336,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1385] a tool of the page that needs approval is not shown before it is approved', async () => {
+  it('[AG1385] a tool of the page that needs approval is not shown before it is approved', async () => {
     const client = open()
     await client.say('[[call get_location {}]] [[then]] [[say You are here.]]')
     expect(client.calls).toEqual([])
@@ -351,7 +353,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1385] a denied tool of the page is shown with its end', async () => {
+  it('[AG1385] a denied tool of the page is shown with its end', async () => {
     const client = open()
     await client.say('[[call get_location {}]] [[then]] [[say Then not.]]')
     await client.answer({ [firstId(client)]: false })
@@ -360,7 +362,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1386] a tool of the page is shown only by a run that asks nothing', async () => {
+  it('[AG1386] a tool of the page is shown only by a run that asks nothing', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'F')}[[call change_bgm {"track":3}]][[then]][[say Both.]]`)
     expect(client.calls).toEqual(['process_payment'])
@@ -373,7 +375,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1387] after a failed model the answer counts, and the next message is answered', async () => {
+  it('[AG1387] after a failed model the answer counts, and the next message is answered', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'G')}[[then]][[fail 503 overloaded]]`)
     await client.answer({ [firstId(client)]: APPROVED })
@@ -386,7 +388,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(client.types.at(-1)).toBe('RUN_ERROR')
   })
 
-  test('[AG1389] answers to something that has ended show the outcome, and block nothing', async () => {
+  it('[AG1389] answers to something that has ended show the outcome, and block nothing', async () => {
     const client = open()
     const recipient = `ended ${version.name}`
     await client.say(`${callPayment(1, recipient)}[[then]][[say Not paid.]]`)
@@ -404,7 +406,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(countPaid(recipient)).toBe(0)
   })
 
-  test('[AG1389] an answer that is no decision keeps the interrupt, with the reason', async () => {
+  it('[AG1389] an answer that is no decision keeps the interrupt, with the reason', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'H')}[[then]][[say Paid.]]`)
     const id = firstId(client)
@@ -419,7 +421,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(client.text).toEqual(['Paid.'])
   })
 
-  test('[AG1389] an approval that expires does not block the page', async () => {
+  it('[AG1389] an approval that expires does not block the page', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'soon')}[[then]][[say Too late.]]`)
     await untilSaid(client, 'Too late.')
@@ -430,7 +432,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(next.text).toEqual(['Next.'])
   })
 
-  test('[AG1389] the same answer from three pages at once runs the call once', async () => {
+  it('[AG1389] the same answer from three pages at once runs the call once', async () => {
     const client = open()
     const recipient = `thrice ${version.name}`
     await client.say(`${callPayment(1, recipient)}[[then]][[say Paid.]]`)
@@ -446,7 +448,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect((await client.reload()).byId).toEqual(client.byId)
   })
 
-  test('[AG1384] what waits for somebody else is no interrupt, and the page can go on', async () => {
+  it('[AG1384] what waits for somebody else is no interrupt, and the page can go on', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'for a manager')}[[then]][[say Paid.]]`)
     expect(client.pending).toEqual([])
@@ -460,7 +462,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect((await client.reload()).text).toEqual(['Paid.', 'Meanwhile.'])
   })
 
-  test('[AG1383] a page of the AI SDK decides what an AG-UI page asks, and the other way round', async () => {
+  it('[AG1383] a page of the AI SDK decides what an AG-UI page asks, and the other way round', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'I')}[[then]][[say First.]]`)
     const page = testBridge.page()
@@ -475,7 +477,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(answering.text).toEqual(['First.', 'Second.'])
   })
 
-  test('[AG1394] a stranger with the thread id gets nothing and decides nothing', async () => {
+  it('[AG1394] a stranger with the thread id gets nothing and decides nothing', async () => {
     const client = open()
     const recipient = `stranger ${version.name}`
     await client.say(`${callPayment(1, recipient)}[[then]][[say Paid.]]`)
@@ -494,7 +496,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(countPaid(recipient)).toBe(0)
   })
 
-  test('[AG1392] a run that lost its connection continues with the next run', async () => {
+  it('[AG1392] a run that lost its connection continues with the next run', async () => {
     const client = open()
     const gate = isVersioned ? 'lost-1' : 'lost-0'
     const said = client.say(`[[say One.]][[wait ${gate}]][[say Two.]]`)
@@ -508,7 +510,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     await expectSameAfterReload(client)
   })
 
-  test('[AG1396] exposed state is a snapshot and patches', async () => {
+  it('[AG1396] exposed state is a snapshot and patches', async () => {
     const client = open()
     await client.say(`${set('cart', 'a')}[[then]]${set('cart', 'b')}[[then]][[say Done.]]`)
     expect(client.agent.state).toEqual({ cart: 'b' })
@@ -517,7 +519,7 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect((await client.reload()).agent.state).toEqual({ cart: 'b' })
   })
 
-  test('[AG1397] with `regenerate`, the newest message is answered again', async () => {
+  it('[AG1397] with `regenerate`, the newest message is answered again', async () => {
     const client = open()
     await client.say('[[say Hello.]]', 'u1')
     const [message] = client.messages

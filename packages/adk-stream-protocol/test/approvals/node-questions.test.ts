@@ -3,6 +3,7 @@ import { FunctionNode, RequestInput, Workflow } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
@@ -107,7 +108,8 @@ describe.each(clientsWith('7'))('$name', (client) => {
 })
 
 describe.each(anyClient)('$name', (client) => {
-  test('[AP484] a node that runs again asks in every turn under the same id, also after a restart', async () => {
+  const it = takeTurns({ group: anyClient.indexOf(client), groups: anyClient.length })
+  it('[AP484] a node that runs again asks in every turn under the same id, also after a restart', async () => {
     const log: Log = []
     await using testBridge = await open(log, askAgain(log))
     const page = testBridge.page()
@@ -129,7 +131,7 @@ describe.each(anyClient)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP482] a message is not an answer, and the question stays open', async () => {
+  it('[AP482] a message is not an answer, and the question stays open', async () => {
     const log: Log = []
     await using testBridge = await open(log, askAgain(log), { whilePending: 'keep' })
     const page = testBridge.page()
@@ -145,7 +147,7 @@ describe.each(anyClient)('$name', (client) => {
     expect(await page.inbox()).toHaveLength(1)
   })
 
-  test('[AP486] a node learns that its question was declined', async () => {
+  it('[AP486] a node learns that its question was declined', async () => {
     const log: Log = []
     await using testBridge = await open(log, askOnce(log, Nights))
     const page = testBridge.page()

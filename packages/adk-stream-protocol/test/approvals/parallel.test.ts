@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { shareOf } from '../../../../test/support/long-run.ts'
 import { weather } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
@@ -31,9 +32,10 @@ function paid(alice: boolean, bob: boolean): string[] {
 const clients = clientsWith('7')
 
 describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
   const cases = shareOf(CASES, { group: clients.indexOf(client), groups: clients.length })
 
-  test.each(cases)(
+  it.each(cases)(
     '[AP7] two at once, Alice $alice, Bob $bob, $order, decided together',
     async ({ alice, bob, order }) => {
       await using testBridge = await TestBridge.open()
@@ -71,7 +73,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  test.each(cases)(
+  it.each(cases)(
     '[AP8] two at once, Alice $alice, Bob $bob, $order, decided separately',
     async ({ alice, bob, order }) => {
       await using testBridge = await TestBridge.open()
@@ -117,7 +119,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  test('[AP8] one is decided in an inbox, the other on the page that shows both', async () => {
+  it('[AP8] one is decided in an inbox, the other on the page that shows both', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
@@ -137,7 +139,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP9] the result of a parallel call that needs no approval is stored, shown and passed to the model', async () => {
+  it('[AP9] the result of a parallel call that needs no approval is stored, shown and passed to the model', async () => {
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [paymentTool(wallet), weather],
     })
@@ -164,7 +166,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test.each([
+  it.each([
     ['without a word in between', ''],
     ['with text in between', '[[say Next.]]'],
   ])('[AP7] one approval after the other %s, in one message', async (_case, between) => {

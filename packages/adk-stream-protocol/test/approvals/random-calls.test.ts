@@ -323,7 +323,7 @@ describe.each(CLIENTS)('$name', (client) => {
     // `npm test` has the same plans in each run.
     const seed = !isLong && { seed: 1_004 + CLIENTS.indexOf(client) }
     const examples: [Plan][] = client.live ? [[STARTED_LATER]] : []
-    const numRuns = times(client.live ? 3 : 6, 60)
+    const numRuns = times(client.live ? 2 : 4, 60)
     const checked = fc.assert(property, { examples, numRuns, ...seed })
     await expect(checked).resolves.toBeUndefined()
   })

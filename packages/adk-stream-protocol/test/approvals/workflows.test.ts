@@ -16,6 +16,7 @@ import type { Action, Prompt } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { longTest } from '../../../../test/support/long-test.ts'
 import { takeTurns } from '../../../../test/support/take-turns.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -357,7 +358,7 @@ const fan = (count: number) => (): Workflow => {
   return flow(fn([], 'first'), others)
 }
 
-test('[MP670] more than 64 edges are not sent', async () => {
+longTest('[MP670] more than 64 edges are not sent', async () => {
   await using small = await start([], fan(64))
   await using large = await start([], fan(65))
   expect(shown(small.chat)).toHaveProperty('0.edges.length', 64)

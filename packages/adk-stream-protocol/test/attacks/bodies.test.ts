@@ -294,7 +294,7 @@ test('[SE5] any JSON gets an error or a stream, and no prototype is changed', as
         findLeaks(answer).length === 0
       )
     }),
-    { numRuns: times(30, 300) },
+    { numRuns: times(15, 300) },
   )
   expect(Object.getOwnPropertyNames(Object.prototype).toSorted()).toEqual(prototypeKeys)
   expect((await browser.get('/health')).status).toBe(200)

@@ -7,7 +7,7 @@ import { times } from '../../../../test/support/long-run.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { openTestSetup } from '../faults/support/test-setup.ts'
 
-const GUESSES = 2_000
+const GUESSES = times(1_000, 2_000)
 /** Calls of one model response. */
 const CALLS = times(100, 1_000)
 /** Less than the key of a map takes. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 
+import { times } from '../../../../test/support/long-run.ts'
 import { anyOf, apiKey, signedCookie } from '../../src/server/index.ts'
 import { codeOf, type Browser } from '../support/browser.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -246,7 +247,7 @@ test('[SE5] principals whose turns have ended use no memory', async () => {
   // The same principal may start one turn after another: the count returns to zero.
   const regular = server.browser()
   for (let turn = 0; turn < 5; turn += 1) await sayAndForget(regular)
-  await flood(100)
+  await flood(times(40, 100))
   expect((await regular.messages()).messages).toHaveLength(10)
   expect(await server.bridge.close()).toBeUndefined()
 })

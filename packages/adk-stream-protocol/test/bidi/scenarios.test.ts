@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { scriptResponder } from 'gemini-emulator'
 
+import { shareOf } from '../../../../test/support/long-run.ts'
 import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
@@ -330,7 +331,7 @@ test('[BD9] [BD6] reconnect while pending: the chat in the URL replays the whole
   await expectValid(await testBridge.page().messages())
 })
 
-test.each(FORMS)(
+test.each(shareOf(FORMS, { group: 0, groups: 2 }))(
   '[BD9] [BD6] a lost socket, and $name over another one: the rest of the message is sent once',
   async ({ answer }) => {
     await using testBridge = await TestBridge.open()
@@ -386,7 +387,7 @@ test('[BD9] a browser tool, and a lost socket: its result over another one conti
   expect(second.done).toBe(1)
 })
 
-test.each(FORMS)(
+test.each(shareOf(FORMS, { group: 1, groups: 2 }))(
   '[BD8] [BD9] [BD6] reconnect after a restart of the server: $name decides, and the reply follows',
   async ({ answer }) => {
     await using testBridge = await TestBridge.open()

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../../../../test/support/long-test.ts'
 import { bundleChildren, type Child, type Children } from '../faults/support/children.ts'
 import { type Folder, makeFolder } from '../faults/support/folder.ts'
 import { openPaymentServer } from '../faults/support/payment-server.ts'
@@ -87,53 +88,58 @@ function startWithClock(name: string, offsetMs: number): Child {
   return children.start(folder, name, { ...env, CLOCK_OFFSET_MS: String(offsetMs) })
 }
 
-test('[RL331] servers whose clocks are an hour off expire nothing too early, and take over nothing', async () => {
-  await using servers = await pool.borrowTwo()
-  const right = servers.one
-  await using early = startWithClock('early', -HOUR_MS)
-  await using late = startWithClock('late', HOUR_MS)
-  const urls = [right.url, ...(await Promise.all([early.serve(), late.serve()]))]
-  const gate = `gate-${randomUUID()}`
-  const chats = urls.map((url) => new Person(url, { chatId: `clock-${randomUUID()}` }))
-  const running = await Promise.all(
-    urls.map(async (url) => {
-      const person = new Person(url, { chatId: `running-${randomUUID()}` })
-      const stream = Stream.read(await person.begin(`[[say Half,]][[wait ${gate}]][[say whole.]]`))
-      await stream.until('Half,')
-      return stream
-    }),
-  )
-  const asked = await Promise.all(chats.map((person) => person.ask()))
-  // One that is due by the clock of the database shows that the servers look for such approvals.
-  const due = await new Person(right.url, { chatId: `due-${randomUUID()}` }).ask()
-  await database.run(
-    `UPDATE approvals SET deadline = 1, asked = regexp_replace(asked, '"deadline":[0-9.]+', '"deadline":1') WHERE id = $1`,
-    [due.approvalId],
-  )
-  const atRight = new Person(right.url)
-  await expect
-    .poll(async () => (await atRight.approval(due.approvalId))?.approval.state)
-    .toBe('expired')
-  for (const [index, { approvalId }] of asked.entries()) {
-    // Each is decided at another server than the one that asked.
-    const decider = new Person(urls[(index + 1) % 3] ?? '')
-    expect((await decider.decide(approvalId, { approved: true })).status).toBe(200)
-    const { chatId } = chats[index] ?? atRight
-    await expect.poll(() => readEffects(folder.effects, chatId)).toHaveLength(1)
+longTest(
+  '[RL331] servers whose clocks are an hour off expire nothing too early, and take over nothing',
+  async () => {
+    await using servers = await pool.borrowTwo()
+    const right = servers.one
+    await using early = startWithClock('early', -HOUR_MS)
+    await using late = startWithClock('late', HOUR_MS)
+    const urls = [right.url, ...(await Promise.all([early.serve(), late.serve()]))]
+    const gate = `gate-${randomUUID()}`
+    const chats = urls.map((url) => new Person(url, { chatId: `clock-${randomUUID()}` }))
+    const running = await Promise.all(
+      urls.map(async (url) => {
+        const person = new Person(url, { chatId: `running-${randomUUID()}` })
+        const stream = Stream.read(
+          await person.begin(`[[say Half,]][[wait ${gate}]][[say whole.]]`),
+        )
+        await stream.until('Half,')
+        return stream
+      }),
+    )
+    const asked = await Promise.all(chats.map((person) => person.ask()))
+    // One that is due by the clock of the database shows that the servers look for such approvals.
+    const due = await new Person(right.url, { chatId: `due-${randomUUID()}` }).ask()
+    await database.run(
+      `UPDATE approvals SET deadline = 1, asked = regexp_replace(asked, '"deadline":[0-9.]+', '"deadline":1') WHERE id = $1`,
+      [due.approvalId],
+    )
+    const atRight = new Person(right.url)
     await expect
-      .poll(async () => (await decider.approval(approvalId))?.history.map(({ type }) => type))
-      .toEqual(['requested', 'approved', 'started', 'succeeded'])
-  }
-  const wrong = await database.run(
-    `SELECT at FROM approval_audit WHERE abs(at - extract(epoch FROM clock_timestamp()) * 1000) > $1`,
-    [HOUR_MS / 2],
-  )
-  expect(wrong).toEqual([])
-  for (const server of [right.child, early, late]) server.writeLine(`release ${gate}`)
-  await Promise.all(running.map(({ done }) => done))
-  expect(running.map(({ text }) => text)).toEqual(Array(3).fill('Half,whole.'))
-  servers.giveBack(right, servers.two)
-})
+      .poll(async () => (await atRight.approval(due.approvalId))?.approval.state)
+      .toBe('expired')
+    for (const [index, { approvalId }] of asked.entries()) {
+      // Each is decided at another server than the one that asked.
+      const decider = new Person(urls[(index + 1) % 3] ?? '')
+      expect((await decider.decide(approvalId, { approved: true })).status).toBe(200)
+      const { chatId } = chats[index] ?? atRight
+      await expect.poll(() => readEffects(folder.effects, chatId)).toHaveLength(1)
+      await expect
+        .poll(async () => (await decider.approval(approvalId))?.history.map(({ type }) => type))
+        .toEqual(['requested', 'approved', 'started', 'succeeded'])
+    }
+    const wrong = await database.run(
+      `SELECT at FROM approval_audit WHERE abs(at - extract(epoch FROM clock_timestamp()) * 1000) > $1`,
+      [HOUR_MS / 2],
+    )
+    expect(wrong).toEqual([])
+    for (const server of [right.child, early, late]) server.writeLine(`release ${gate}`)
+    await Promise.all(running.map(({ done }) => done))
+    expect(running.map(({ text }) => text)).toEqual(Array(3).fill('Half,whole.'))
+    servers.giveBack(right, servers.two)
+  },
+)
 
 test('[ST340] while PostgreSQL is a read-only replica, decisions are refused, and afterwards they count once', async () => {
   const own = await createRelayDatabase()

@@ -1,6 +1,7 @@
 import { fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, expect, test, vi } from 'vitest'
 
+import { shareOf } from '../../../../test/support/long-run.ts'
 import type { DataParts } from '../../src/protocol/message.ts'
 import type { PendingApproval } from '../../src/protocol/server-views.ts'
 import type { Preview } from '../../src/protocol/preview.ts'
@@ -225,7 +226,7 @@ function canMislead(text: string): boolean {
   )
 }
 
-test.each(Object.entries(HOSTILE))(
+test.each(shareOf(Object.entries(HOSTILE), { group: 0, groups: 2 }))(
   '[RE160] %s in a value cannot leave its place, wherever it is shown',
   (_name, value) => {
     const notified = showEverywhere(value)

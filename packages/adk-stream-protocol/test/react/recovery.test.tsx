@@ -2,6 +2,7 @@ import { Chat } from '@ai-sdk/react'
 import { act, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { type AdkUIMessage, attachChat, sseTransport } from '../../src/client/index.ts'
 import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
@@ -15,7 +16,8 @@ import { answer, payment, approvalPart } from './support/messages.ts'
 const FAIL_AFTER = `${callPayment(50)}[[then]][[fail 429 retry=0]]`
 
 describe.each(WAYS)('over %s', (way) => {
-  test.each(['with', 'without'])(
+  const it = takeTurns({ group: WAYS.indexOf(way), groups: WAYS.length })
+  it.each(['with', 'without'])(
     '[RE20] a payment that ran before the reply failed is kept and not repeated, %s an api',
     async (how) => {
       await using testBridge = await TestBridge.open()
@@ -40,7 +42,7 @@ describe.each(WAYS)('over %s', (way) => {
     },
   )
 
-  test('[RE10] a failed reply without calls is regenerated, without an api', async () => {
+  it('[RE10] a failed reply without calls is regenerated, without an api', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
@@ -86,7 +88,8 @@ function openExpiring(session: { isExpired: boolean }): Promise<TestBridge> {
 }
 
 describe.each(WAYS)('signed out, over %s', (way) => {
-  test('[CL850] [RE850] a decision is refused with what to do, and counts once after the person has signed in again', async () => {
+  const it = takeTurns({ group: WAYS.indexOf(way), groups: WAYS.length })
+  it('[CL850] [RE850] a decision is refused with what to do, and counts once after the person has signed in again', async () => {
     const session = { isExpired: false }
     await using testBridge = await openExpiring(session)
     await using browser = new TestBrowser(testBridge, way)
@@ -106,7 +109,7 @@ describe.each(WAYS)('signed out, over %s', (way) => {
     await waitFor(() => expect(screen.queryByText('You are signed out')).toBeNull())
   })
 
-  test('[CL850] [RE850] a message is kept, and sent once when the person tries again', async () => {
+  it('[CL850] [RE850] a message is kept, and sent once when the person tries again', async () => {
     const session = { isExpired: false }
     await using testBridge = await openExpiring(session)
     await using browser = new TestBrowser(testBridge, way)
