@@ -25,7 +25,7 @@ export function readSourceFiles(): SourceFile[] {
 function readSourceFile(file: string): SourceFile {
   const code = removeComments(readFileSync(path.join(SOURCE, file), 'utf8'))
   const resolve = (target: string): string => path.posix.join(path.posix.dirname(file), target)
-  const statements = [...code.matchAll(/^(?:import|export) ([^;]*?)from '(\.[^']+)'/gm)].map(
+  const statements = [...code.matchAll(/^(?:import|export) ([^;']*?)from '(\.[^']+)'/gm)].map(
     ([, names = '', target = '']) => ({ names, target: resolve(target) }),
   )
   return {
