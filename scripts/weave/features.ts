@@ -29,6 +29,7 @@ export const FEATURES: readonly Feature[] = [
       'relay/',
       'server/chats/live-leases.ts',
       'server/chats/live-owners.ts',
+      'server/chats/live-requests.ts',
       'server/chats/other-servers.ts',
       'server/chats/turns/relayed-turns.ts',
       'store/postgres/hint-connection.ts',
@@ -62,6 +63,7 @@ export const FEATURES: readonly Feature[] = [
     own: [
       'gemini-live/',
       'live/',
+      'modules/live/',
       'server/chats/live-',
       'server/sockets/live-',
       ...ofTables('live-sessions'),

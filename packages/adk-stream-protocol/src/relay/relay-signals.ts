@@ -4,13 +4,8 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { Deferred } from '../shared/async.ts'
 import { SerialTask, defer } from '../shared/async.ts'
 import type { Signal, Signals } from './relay.ts'
-import {
-  type AskServer,
-  handleRequest,
-  readReply,
-  type RequestHandlers,
-  type RequestName,
-} from './server-requests.ts'
+import type { AskServer, RequestHandler } from './server-requests.ts'
+import { handleRequest } from './server-requests.ts'
 
 interface RelaySignalsOptions {
   readonly relay: Signals
@@ -18,12 +13,12 @@ interface RelaySignalsOptions {
   readonly worker: string
   /** How long the other server may take to answer. */
   readonly timeoutMs: number
-  readonly handlers: RequestHandlers
+  readonly handlers: readonly RequestHandler[]
   readonly onError: (error: unknown) => void
 }
 
 interface SentRequest {
-  readonly name: RequestName
+  readonly name: string
   readonly body: unknown
   readonly timeoutMs: number | undefined
 }
@@ -35,8 +30,8 @@ export class RelaySignals {
   readonly #options: RelaySignalsOptions
   readonly #open = new Map<string, Deferred<unknown>>()
   /** Asks another server. The timeout overrides how long it may take. */
-  readonly ask: AskServer = async (server, name, body, timeoutMs) =>
-    readReply(name, await this.#ask(server, { name, body, timeoutMs }))
+  readonly ask: AskServer = async (server, { name, reply }, body, timeoutMs) =>
+    reply.parse(await this.#ask(server, { name, body, timeoutMs }))
   readonly #taking = new SerialTask(() => this.#take())
 
   constructor(options: RelaySignalsOptions) {

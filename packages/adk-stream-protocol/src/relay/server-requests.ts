@@ -1,83 +1,64 @@
 import { z } from 'zod'
 
-const Chat = z.object({ appName: z.string(), principalId: z.string(), chatId: z.string() })
-const AboutChat = z.object({ chat: Chat })
-const AboutApproval = z.object({ approvalId: z.string() })
+/** A request that servers send to each other, with the schemas of its body and its reply. */
+export interface ServerRequest<Body, Reply> {
+  readonly name: string
+  readonly body: z.ZodType<Body>
+  readonly reply: z.ZodType<Reply>
+}
 
-/** The requests that servers send to each other, and their replies. */
-const SERVER_REQUESTS = {
-  /** Stops the turn of a chat, or of one message. Replies when it is settled, with false if there is none. */
-  'stop-chat': { body: AboutChat.extend({ messageId: z.string().optional() }), reply: z.boolean() },
-  /** Stops a turn that waits for the answer to a question. Replies when it is settled, with false if there is none. */
-  'stop-asking': { body: AboutChat, reply: z.boolean() },
-  /** Stops a published turn, or only if no server reads it. Replies when it is settled, with false if it continues. */
-  'stop-turn': {
-    body: z.object({ turnId: z.string(), ifUnwatched: z.boolean() }),
-    reply: z.boolean(),
-  },
-  /** Replies when the turns of all messages of a live session are open. */
-  'live-opened': { body: AboutChat, reply: z.literal(true) },
-  /** Gives up the live session of a chat. Replies when its lease has ended, or why the session stays. */
-  'release-live': {
-    body: AboutChat.extend({ need: z.enum(['input', 'speech', 'watch']) }),
-    reply: z.enum(['released', 'in-use', 'busy']),
-  },
-  /** Continues a call of a live session after its decision. Replies with false if the session is not there. */
-  'live-decided': { body: AboutApproval, reply: z.boolean() },
-  /** Asks whether a live session has the call of an approval. */
-  'live-holds': { body: AboutApproval, reply: z.boolean() },
-  /** Gives the output of a browser tool to a live session. Replies with false if no call of it needs the output. */
-  'live-output': {
-    body: AboutChat.extend({
-      output: z.object({ toolCallId: z.string(), result: z.unknown() }),
-      /** Whether the reply waits until the output is stored, or cannot be. */
-      untilStored: z.boolean(),
-    }),
-    reply: z.boolean(),
-  },
-} as const
-
-type ServerRequests = typeof SERVER_REQUESTS
-export type RequestName = keyof ServerRequests
-export type RequestBody<Name extends RequestName> = z.infer<ServerRequests[Name]['body']>
-export type RequestReply<Name extends RequestName> = z.infer<ServerRequests[Name]['reply']>
-
-/** How a server handles the requests of others. */
-export type RequestHandlers = {
-  readonly [Name in RequestName]: (body: RequestBody<Name>) => Promise<RequestReply<Name>>
+/** Handles the requests of one name. Throws if the body is not a valid one. */
+export interface RequestHandler {
+  readonly name: string
+  readonly handle: (body: unknown) => Promise<unknown>
 }
 
 /** Asks another server, and waits for its reply. Rejects with `unavailable` if it does not reply in time. */
-export type AskServer = <Name extends RequestName>(
+export type AskServer = <Body, Reply>(
   server: string,
-  name: Name,
-  body: RequestBody<Name>,
+  request: ServerRequest<Body, Reply>,
+  body: Body,
   timeoutMs?: number,
-) => Promise<RequestReply<Name>>
+) => Promise<Reply>
 
-/** Handles a request. Throws if it is not a valid one. */
-export function handleRequest(
-  handlers: RequestHandlers,
+export const AboutChat = z.object({
+  chat: z.object({ appName: z.string(), principalId: z.string(), chatId: z.string() }),
+})
+
+/** Stops the turn of a chat, or of one message. Replies when it is settled, with false if there is none. */
+export const STOP_CHAT = {
+  name: 'stop-chat',
+  body: AboutChat.extend({ messageId: z.string().optional() }),
+  reply: z.boolean(),
+}
+
+/** Stops a turn that waits for the answer to a question. Replies when it is settled, with false if there is none. */
+export const STOP_ASKING = { name: 'stop-asking', body: AboutChat, reply: z.boolean() }
+
+/** Stops a published turn, or only if no server reads it. Replies when it is settled, with false if it continues. */
+export const STOP_TURN = {
+  name: 'stop-turn',
+  body: z.object({ turnId: z.string(), ifUnwatched: z.boolean() }),
+  reply: z.boolean(),
+}
+
+export function onRequest<Body, Reply>(
+  { name, body }: ServerRequest<Body, Reply>,
+  handle: (body: Body) => Promise<Reply>,
+): RequestHandler {
+  return { name, handle: (sent) => handle(body.parse(sent)) }
+}
+
+/** Handles a request. Throws if no handler has its name. */
+export async function handleRequest(
+  handlers: readonly RequestHandler[],
   name: string,
   body: unknown,
 ): Promise<unknown> {
-  if (!isRequestName(name))
+  const known = handlers.find((handler) => handler.name === name)
+  if (!known)
     throw new TypeError(
       `Another server has sent the request ${name}, which this version does not know.`,
     )
-  // The schema is that of the handler.
-  const handle = handlers[name] as (body: unknown) => Promise<unknown>
-  return handle(SERVER_REQUESTS[name].body.parse(body))
-}
-
-export function readReply<Name extends RequestName>(
-  name: Name,
-  reply: unknown,
-): RequestReply<Name> {
-  // The schema is that of `Name`.
-  return SERVER_REQUESTS[name].reply.parse(reply) as RequestReply<Name>
-}
-
-function isRequestName(name: string): name is RequestName {
-  return Object.hasOwn(SERVER_REQUESTS, name)
+  return known.handle(body)
 }

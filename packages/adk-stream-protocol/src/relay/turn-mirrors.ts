@@ -4,7 +4,6 @@ import type { TurnLogLimits } from '../turns/turn-log.ts'
 import { Turn } from '../turns/turn.ts'
 import type { Relay, RelayTurn, TurnRows } from './relay.ts'
 import { appendLines } from './relay.ts'
-import type { RequestBody } from './server-requests.ts'
 
 interface TurnMirrorsOptions extends TurnLogLimits {
   readonly relay: Pick<Relay, 'find' | 'read' | 'watch' | 'unwatch'>
@@ -18,7 +17,9 @@ interface TurnMirrorsOptions extends TurnLogLimits {
 }
 
 /** Whether a turn is stopped only if no server reads it. */
-export type StopHow = Pick<RequestBody<'stop-turn'>, 'ifUnwatched'>
+export interface StopHow {
+  readonly ifUnwatched: boolean
+}
 
 /**
  * Copies of running turns of other servers. All readers of a turn on this server share one copy. It is filled from the rows of the

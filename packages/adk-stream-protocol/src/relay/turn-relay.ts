@@ -5,7 +5,8 @@ import type { Turn } from '../turns/turn.ts'
 import type { TurnLogLimits } from '../turns/turn-log.ts'
 import { RelaySignals } from './relay-signals.ts'
 import type { Hint, Relay, RelayTurn, TurnChange } from './relay.ts'
-import type { AskServer, RequestBody, RequestHandlers } from './server-requests.ts'
+import type { AskServer, RequestHandler } from './server-requests.ts'
+import { onRequest, STOP_TURN } from './server-requests.ts'
 import type { StopHow } from './turn-mirrors.ts'
 import { TurnMirrors } from './turn-mirrors.ts'
 import { TurnPublisher } from './turn-publisher.ts'
@@ -26,7 +27,7 @@ export interface TurnRelayOptions extends TurnLogLimits {
   /** Called after each write of turns with the age of the oldest content that it wrote, at most. */
   readonly onWritten?: (lagMs: number) => void
   /** Handles the requests of other servers, except those about published turns. */
-  readonly handlers: Omit<RequestHandlers, 'stop-turn'>
+  readonly handlers: readonly RequestHandler[]
   readonly onError: (error: unknown) => void
 }
 
@@ -96,7 +97,7 @@ export class TurnRelay {
       relay,
       worker,
       timeoutMs: answerMs,
-      handlers: { ...options.handlers, 'stop-turn': (body) => this.#stopHere(body) },
+      handlers: [...options.handlers, onRequest(STOP_TURN, (body) => this.#stopHere(body))],
       onError,
     })
   }
@@ -166,10 +167,10 @@ export class TurnRelay {
   }
 
   #stop({ owner, turnId }: RelayTurn, how: StopHow): Promise<boolean> {
-    return this.ask(owner, 'stop-turn', { turnId, ...how })
+    return this.ask(owner, STOP_TURN, { turnId, ...how })
   }
 
-  async #stopHere({ turnId, ifUnwatched }: RequestBody<'stop-turn'>): Promise<boolean> {
+  async #stopHere({ turnId, ifUnwatched }: StopHow & Pick<RelayTurn, 'turnId'>): Promise<boolean> {
     const turn = this.#publisher.find(turnId)
     // The turn has ended. The other server reads that soon.
     if (!turn) return true

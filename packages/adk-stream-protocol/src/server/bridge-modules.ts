@@ -16,11 +16,20 @@ import {
   DeveloperBridgeOptionsSchema,
   openDeveloper,
 } from '../modules/developer/developer-module.ts'
+import type { LiveBridgeOptions } from '../modules/live/live-module.ts'
+import { LiveBridgeOptionsSchema, openLive } from '../modules/live/live-module.ts'
 import type { LinksBridgeOptions } from '../modules/links/links-module.ts'
 import { LinksBridgeOptionsSchema, openLinks } from '../modules/links/links-module.ts'
 import type { McpBridgeOptions } from '../modules/mcp/mcp-module.ts'
 import { McpBridgeOptionsSchema, openMcp } from '../modules/mcp/mcp-module.ts'
-import type { Core, CoreSettings, DecisionCore, Module, SweepCore } from '../modules/module.ts'
+import type {
+  Core,
+  CoreSettings,
+  DecisionCore,
+  Module,
+  RunsModule,
+  SweepCore,
+} from '../modules/module.ts'
 import { openRemote } from '../modules/remote/remote-module.ts'
 import { openReplies } from '../modules/replies/replies-module.ts'
 import { openSignIn } from '../modules/sign-in/sign-in-module.ts'
@@ -39,6 +48,7 @@ import type { Route } from './http/http-router.ts'
 /** The options of `createBridge` that belong to modules. */
 export interface ModuleOptions
   extends
+    LiveBridgeOptions,
     SignInBridgeOptions,
     McpBridgeOptions,
     LinksBridgeOptions,
@@ -50,6 +60,7 @@ export interface ModuleOptions
 
 /** The schemas of these options. */
 export const ModuleOptionsSchema = {
+  ...LiveBridgeOptionsSchema,
   ...SignInBridgeOptionsSchema,
   ...McpBridgeOptionsSchema,
   ...LinksBridgeOptionsSchema,
@@ -60,7 +71,7 @@ export const ModuleOptionsSchema = {
   ...AuditHeadBridgeOptionsSchema,
 }
 
-/** The modules of a bridge. This file is the only one that names them. */
+/** The modules of a bridge, besides the one whose runs stay open. This file is the only one that names them. */
 const MODULES = [
   openSignIn,
   openMcp,
@@ -79,7 +90,7 @@ export { browserTool } from '../modules/browser/browser-tool.ts'
 export { planTool } from '../modules/grants/plan-tool.ts'
 
 /** What the modules of a bridge add to it. */
-export interface BridgeModules {
+export interface BridgeModules extends Pick<RunsModule, 'openRuns'> {
   readonly start: (backend: Backend) => void
   readonly openKinds: (store: Store) => Promise<CallKind[]>
   readonly extendPolicy: (policy: ApprovalPolicy) => ApprovalPolicy
@@ -94,8 +105,10 @@ export interface BridgeModules {
 
 /** Opens the modules of a bridge. Each one follows from its options and from the agents. */
 export function openModules(settings: CoreSettings & ModuleOptions): BridgeModules {
-  const modules: readonly Module[] = MODULES.map((open) => open(settings))
+  const live = openLive(settings)
+  const modules: readonly Module[] = [live, ...MODULES.map((open) => open(settings))]
   return {
+    openRuns: live.openRuns,
     openKinds: async (store) => {
       const kinds: CallKind[] = []
       for (const { openKinds } of modules) kinds.push(...((await openKinds?.(store)) ?? []))

@@ -2,18 +2,26 @@ import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
 import { AgentServicesSchema } from '../agent/agent-services.ts'
-import { MAX_DEADLINE_MS, PolicyTermsSchema, findTermsFault } from '../approvals/policy.ts'
+import { PolicyTermsSchema, findTermsFault } from '../approvals/policy.ts'
 import { refuseOtherCopy } from '../agent/tree/adk-copies.ts'
 import { ModuleOptionsSchema } from './bridge-modules.ts'
-import { MAX_TIMER_MS } from './auth/authenticate.ts'
-import type { LiveOptions } from './chats/live-conversations.ts'
 import { checkRecordModelCalls } from './chats/model-calls.ts'
 import type { RetentionOptions } from './chats/recovery/sweepers.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { TurnRunConfig } from './chats/host/agent-host.ts'
 import type { AllowedHosts } from './http/hosts-and-proxies.ts'
 import { checkAllowedHosts, isNetwork, readOrigin } from './http/hosts-and-proxies.ts'
-import type { BridgeLimits } from './settings/limits.ts'
+import { LimitsSchema } from './settings/limits.ts'
+import {
+  ApprovalDeadline,
+  AtLeastOne,
+  Count,
+  Deadline,
+  Duration,
+  Interval,
+  Method,
+  Service,
+} from './settings/option-schemas.ts'
 import type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
 import { isObject, isRecord } from '../protocol/guards.ts'
 import { suggestName } from '../shared/suggest-name.ts'
@@ -115,71 +123,10 @@ function isRunnable(agent: unknown): boolean {
   }
 }
 
-const Count = z.int({ error: 'a whole number' }).min(0, { error: 'a number of at least 0' })
-const AtLeastOne = z.int({ error: 'a whole number' }).min(1, { error: 'a number of at least 1' })
-const Duration = z
-  .number({ error: 'a number of milliseconds' })
-  .min(0, { error: 'a number of milliseconds of at least 0' })
-  .max(MAX_TIMER_MS, { error: `at most ${MAX_TIMER_MS} milliseconds (24 days)` })
-const Interval = Duration.min(1, { error: 'a number of milliseconds of at least 1' })
-const Deadline = z
-  .number({ error: 'a number of milliseconds' })
-  .positive({ error: 'a number of milliseconds above 0' })
-const ApprovalDeadline = Deadline.max(MAX_DEADLINE_MS, {
-  error: `at most ${MAX_DEADLINE_MS} milliseconds (10 years)`,
-})
-const Method = z.custom((value) => typeof value === 'function', { error: 'a function' })
-const Service = z.custom(isObject, { error: 'an object' })
-
-const Limits = z.strictObject({
-  maxBodyBytes: AtLeastOne.optional(),
-  maxMessages: AtLeastOne.optional(),
-  maxParts: AtLeastOne.optional(),
-  maxResponses: AtLeastOne.optional(),
-  maxTextLength: AtLeastOne.optional(),
-  maxFileBytes: Count.optional(),
-  fileTypes: z.array(z.string(), { error: 'a list of media types' }).optional(),
-  maxTurns: AtLeastOne.optional(),
-  maxSockets: Count.optional(),
-  maxSocketsPerAddress: Count.optional(),
-  maxTurnsPerPrincipal: AtLeastOne.optional(),
-  maxFeedsPerPrincipal: Count.optional(),
-  maxQueued: Count.optional(),
-  maxLag: AtLeastOne.optional(),
-  stallTimeoutMs: Interval.optional(),
-  maxReplay: Count.optional(),
-  keepAliveMs: Interval.optional(),
-  maxPendingPerChat: Count.optional(),
-  maxPendingPerPrincipal: Count.optional(),
-  maxPayloadLength: Count.optional(),
-  leaseMs: Interval.optional(),
-  maxBlockedMs: Interval.optional(),
-  sweepMs: Interval.optional(),
-  maxSocketsPerPrincipal: Count.optional(),
-  maxLiveChatsPerPrincipal: Count.optional(),
-  maxRequestsPerSocket: AtLeastOne.optional(),
-  maxFramesPerSecond: AtLeastOne.optional(),
-  maxAudioFrameBytes: AtLeastOne.optional(),
-  maxAudioBytesPerSecond: AtLeastOne.optional(),
-  reauthenticateMs: Interval.optional(),
-} satisfies Record<keyof BridgeLimits, z.ZodType>)
-
 const RunConfig = z.strictObject({
   maxLlmCalls: AtLeastOne.optional(),
   saveInputBlobsAsArtifacts: z.boolean({ error: 'true or false' }).optional(),
 } satisfies Record<keyof TurnRunConfig, z.ZodType>)
-
-const Live = z.strictObject({
-  model: z
-    .custom((value) => typeof value === 'string' || isObject(value), {
-      error: 'the name of a live model, or a Gemini model of ADK',
-    })
-    .optional(),
-  // ADK checks this object.
-  runConfig: Service.optional(),
-  approvalDeadlineMs: ApprovalDeadline.optional(),
-  graceMs: Duration.optional(),
-} satisfies Record<keyof LiveOptions, z.ZodType>)
 
 const Context = z.strictObject({
   schema: z
@@ -244,7 +191,6 @@ const Options = z.strictObject({
   mayReadAudit: Method.optional(),
   namePrincipal: Method.optional(),
   context: Context.optional(),
-  live: Live.optional(),
   retention: Retention.optional(),
   exposeState: Method.optional(),
   exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),
@@ -254,7 +200,7 @@ const Options = z.strictObject({
     })
     .optional(),
   runConfig: RunConfig.optional(),
-  limits: Limits.optional(),
+  limits: LimitsSchema.optional(),
   onError: Method.optional(),
   onChunk: Method.optional(),
   log: Method.optional(),

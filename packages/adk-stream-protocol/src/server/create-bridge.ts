@@ -94,7 +94,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     turns: services.countTurns(),
     sockets: upgrader.size,
     feeds: feeds.size,
-    liveSessions: services.countLiveSessions(),
+    liveSessions: services.countOpenRuns(),
     pendingApprovals: await backend.opened?.ledger.countPending(MAX_COUNTED).catch(() => undefined),
     pool: store.opened?.poolStats?.(),
   }))

@@ -1,28 +1,23 @@
 import type { Approval } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { TurnChange } from '../relay/relay.ts'
-import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
+import { onRequest, STOP_ASKING, STOP_CHAT } from '../relay/server-requests.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
 import { Listeners } from '../shared/collections.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { BridgeModules } from './bridge-modules.ts'
 import type { Backend, LazyBackend } from './chats/backend.ts'
+import type { ChatRuns } from './chats/chat-runs.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
 import { DecidedTurns } from './chats/decisions/decided-turns.ts'
-import { createConversationStarter } from './chats/live-conversations.ts'
-import { openLiveLeases } from './chats/live-leases.ts'
-import { LiveOwners } from './chats/live-owners.ts'
-import { LiveRuns } from './chats/live-runs.ts'
-import type { LiveSender } from './chats/live-sender.ts'
-import { openLiveSender } from './chats/live-sender.ts'
 import { OtherServers } from './chats/other-servers.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { endQuestion } from './chats/recovery/lost-questions.ts'
 import { OutcomeReader } from './chats/turns/outcome-reader.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
-import { readCallState } from './chats/host/stored-calls.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
 import type { RelayHandlers } from './chats/turns/relayed-turns.ts'
 import { RelayedTurns } from './chats/turns/relayed-turns.ts'
@@ -33,6 +28,7 @@ import { StoredNews } from './feeds/stored-news.ts'
 import type { TurnInfo } from './settings/observers.ts'
 import type { Operations } from './operations/operations.ts'
 import type { BridgeSettings } from './options.ts'
+import type { OpenHandlers } from './sockets/frame-handlers.ts'
 
 /** The parts of a bridge that its chats and its endpoints use. */
 export interface SharedParts {
@@ -59,17 +55,15 @@ export interface BackendChanges {
   readonly written: Listeners<[chat: ChatRef]>
 }
 
-/** The parts that run the turns and live sessions of chats, in this process and together with others. */
+/** The parts that run the turns of chats, and runs that stay open, in this process and together with others. */
 export interface ChatParts {
   readonly chats: ChatService
   readonly turns: TurnRegistry
   readonly turnService: TurnService
   readonly decisions: ApprovalDecisions
   readonly decidedTurns: DecidedTurns
-  /** The live sessions. Undefined without the option `live`. */
-  readonly runs: LiveRuns | undefined
-  readonly live: LiveSender | undefined
-  readonly owners: LiveOwners
+  readonly runs: ChatRuns
+  readonly openHandlers: OpenHandlers
   /** Clients that wait for calls whose turns have ended. */
   readonly outcomes: OutcomeReader
   readonly elsewhere: RelayedTurns
@@ -82,52 +76,45 @@ export interface ChatParts {
 
 /** Creates the parts that run chats. */
 export function openChats(settings: BridgeSettings, shared: SharedParts): ChatParts {
-  const { backend, events, news } = shared
-  const { limits, context, whenShortened = 'keep', onError } = settings
+  const { backend, events, news, modules } = shared
+  const { limits, context, whenShortened = 'keep', services, onError } = settings
   const reports = createReports()
 
-  const onWritten = (lagMs: number): void => shared.operations.relayWritten(lagMs)
-  const elsewhere = new RelayedTurns({ limits, onWritten, onError })
+  const elsewhere = new RelayedTurns({ limits, onError })
   const servers = new OtherServers({ backend, ask: () => elsewhere.ask })
   const turns = openTurns(settings, shared, { elsewhere, reports })
-  // A turn asks before it resumes, and live sessions run turns.
-  const isLive = (approval: Approval): Promise<boolean> => owners.holds(approval)
-  const turnService = openTurnService(settings, shared, { turns, reports, isLive })
+  servers.handle(
+    onRequest(STOP_CHAT, ({ chat, messageId }) => turns.stopHere(chat, messageId)),
+    onRequest(STOP_ASKING, ({ chat }) => turns.stopAsking(chat)),
+  )
+  // A turn asks before it resumes, and open runs stream their messages in turns.
+  const isTaken: ChatRuns['continues'] = (approval) => runs.continues(approval)
+  const turnService = openTurnService(settings, shared, { turns, reports, isTaken })
   const onRecovered = ({ chat }: Approval, turn: Turn): void => reports.recovered.call(chat, turn)
   const decidedTurns = new DecidedTurns({ backend, turnService, onRecovered, onError })
-  const running = { servers, turnService, decidedTurns, reports }
-  const { runs, owners } = openLive(settings, shared, running)
-  const showAgain = createShowAgain({ runs, turns, turnService, onError })
-  reports.changedLater.add(showAgain)
-  reports.recovered.add((chat, turn) => runs?.show(chat, turn))
-
-  const resume = createResume({ backend, runs, decidedTurns, owners, onError })
-  // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
-  const resumeDecided = (approval: Approval): void => void resume(approval, true)
-  const decisions = new ApprovalDecisions({
+  const { runs, openHandlers } = modules.openRuns({
     backend,
     limits,
-    decidedTurns,
-    runs,
-    mayStart: (approval) => owners.mayStart(approval),
-    resume: resumeDecided,
-    onRepeated: (approval) => runs?.approvalChanged(approval),
-  })
-  const readDecision = shared.modules.readDecisions({ backend, decisions })
-  const sending = {
-    backend,
-    turns,
+    services,
+    policy: settings.approvals,
+    exposeErrors: settings.exposeToolErrors,
     turnService,
-    decisions,
-    readDecision,
-    context,
-    whenShortened,
-  }
-  const whenOwnerOpened = (chat: AppChatRef): Promise<void> => owners.whenOpened(chat)
-  const live = runs && openLiveSender({ ...sending, runs, whenOwnerOpened })
+    servers,
+    otherTurns: elsewhere,
+    events,
+    untilMet: (...met) => storedNews.untilMet(...met),
+    noteRead: (approval) => storedNews.noteRead(approval),
+    onDecidedElsewhere: (approval) => news.changed(approval, { elsewhere: true }),
+    onLateResults: (message) => reports.changedLater.call(message),
+    onLeft: (call, error) => decidedTurns.noteFailure(call, error),
+    onError,
+  })
+  const showAgain = createShowAgain({ runs, turns, turnService, onError })
+  reports.changedLater.add(showAgain)
+  reports.recovered.add((chat, turn) => runs.show(chat, turn))
 
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
-  const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
+  const isAwaited = (): boolean => isWatched(events, runs) || runs.asks
   const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
   const storedNews = new StoredNews({
     backend,
@@ -135,7 +122,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     turns,
     newsPoll,
     hasRelay: () => elsewhere.hasRelay,
-    hasListeners: (chat) => runs?.hasListeners(chat) === true,
+    hasListeners: (chat) => runs.hasListeners(chat),
     // EV100: without a relay, the turn itself cannot be read here.
     onEndStored: ({ chat, messageId }) => {
       if (!elsewhere.hasRelay) showAgain({ ...chat, messageId })
@@ -144,24 +131,29 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     onError,
   })
   reports.turnChanged.add((chat) => storedNews.turnChanged(chat))
-  const outcomes = openOutcomes(settings, shared, { turns, runs, storedNews })
-  const chats = new ChatService({
-    ...sending,
-    resume: resumeDecided,
+  const resume = createResume({ backend, runs, decidedTurns, onError })
+  // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
+  const resumeDecided = (approval: Approval): void => void resume(approval, true)
+  const decisions = new ApprovalDecisions({
+    backend,
+    limits,
+    decidedTurns,
     runs,
-    live,
-    owners,
-    outcomes,
-    storedNews,
-    untilMet: storedNews.untilMet,
+    resume: resumeDecided,
   })
-  const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
-  const reporting = { newsPoll, storedNews }
-  const parts = { ...opened, ...reporting, owners, outcomes, elsewhere, resume }
-  const handlers = createHandlers({ ...parts, showAgain }, events, onError)
-  const start: ChatParts['start'] = ({ store, ledger, sessions }) =>
-    elsewhere.start(store, { ledger, sessions }, handlers)
-  return { ...parts, start }
+  const readDecision = modules.readDecisions({ backend, decisions })
+  const outcomes = openOutcomes(settings, shared, { turns, runs, storedNews })
+  const sending = { backend, turns, turnService, decisions, readDecision, context, whenShortened }
+  const { untilMet } = storedNews
+  const chats = new ChatService({ ...sending, resume: resumeDecided, runs, outcomes, untilMet })
+  const opened = { chats, turns, turnService, decisions, decidedTurns, runs }
+  const parts = { ...opened, newsPoll, storedNews, outcomes, elsewhere, resume }
+  const handlers = createHandlers({ ...parts, servers, showAgain }, events, onError)
+  return {
+    ...parts,
+    openHandlers: openHandlers({ ...sending, chats, limits }),
+    start: ({ store, ledger, sessions }) => elsewhere.start(store, { ledger, sessions }, handlers),
+  }
 }
 
 /** What parts report to others that are created after them. */
@@ -182,15 +174,16 @@ function createReports(): Reports {
   }
 }
 
-/** The interval at which the audit record is read while a client or a live call waits for changes by other processes. */
+/** The interval at which the audit record is read while a client or an open run waits for changes by other processes. */
 const NEWS_MS = 250
 
 /** Whether a client of this process receives changes of other processes. */
-function isWatched(events: ChatEvents, runs: LiveRuns | undefined): boolean {
-  return events.watched || runs?.listened === true
+function isWatched(events: ChatEvents, runs: ChatRuns): boolean {
+  return events.watched || runs.listened
 }
 
-interface HandlerParts extends Omit<ChatParts, 'start'> {
+interface HandlerParts extends Omit<ChatParts, 'start' | 'openHandlers'> {
+  readonly servers: OtherServers
   /** Shows a stored message to clients that watch its chat on sockets. */
   readonly showAgain: (message: TurnInfo) => void
 }
@@ -201,7 +194,7 @@ function createHandlers(
   events: ChatEvents,
   onError: (error: unknown) => void,
 ): RelayHandlers {
-  const { runs, turns, live, owners, newsPoll, storedNews } = parts
+  const { runs, turns, newsPoll, storedNews, servers } = parts
   return {
     isAwaited: () => isWatched(events, runs),
     onTurnChange: (change) => {
@@ -210,16 +203,8 @@ function createHandlers(
       else showTurn(change, parts).catch(onError)
     },
     onApprovals: () => newsPoll.readNow(),
-    handlers: {
-      'stop-chat': ({ chat, messageId }) => turns.stopHere(chat, messageId),
-      'stop-asking': ({ chat }) => turns.stopAsking(chat),
-      'live-opened': async ({ chat }) => {
-        await live?.whenOpened(chat)
-        return true
-      },
-      ...owners.handlers,
-    },
-    isAsked: () => runs?.busy === true || turns.busy,
+    handlers: servers.handlers,
+    isAsked: () => runs.size > 0 || turns.busy,
   }
 }
 
@@ -231,13 +216,13 @@ function reportTurn({ chat, messageId, turnId, ended }: TurnChange, events: Chat
 
 /**
  * Shows a turn of another server to clients that watch the chat here, unless a request here reads it. It does not matter which server
- * has the live session: the session may have moved before the turn was reported.
+ * has the open run of the chat: it may have moved before the turn was reported.
  */
 async function showTurn(
   { chat, messageId }: TurnChange,
   { runs, chats, elsewhere, showAgain }: HandlerParts,
 ): Promise<void> {
-  if (runs?.hasListeners(chat) !== true || chats.isContinued(chat, messageId)) return
+  if (!runs.hasListeners(chat) || chats.isContinued(chat, messageId)) return
   const running = await elsewhere.open(chat)
   if (running?.messageId === messageId) runs.show(chat, running)
   // A short turn has ended by now.
@@ -266,13 +251,13 @@ function openTurns(
 
 interface TurnServiceNeeds extends Pick<ChatParts, 'turns'> {
   readonly reports: Reports
-  readonly isLive: (approval: Approval) => Promise<boolean>
+  readonly isTaken: ChatRuns['continues']
 }
 
 function openTurnService(
   settings: BridgeSettings,
   shared: SharedParts,
-  { turns, reports, isLive }: TurnServiceNeeds,
+  { turns, reports, isTaken }: TurnServiceNeeds,
 ): TurnService {
   const { backend, events, operations } = shared
   const { exposeState, onError, onChunk, whilePending = 'keep' } = settings
@@ -282,7 +267,7 @@ function openTurnService(
     onChunk,
     onTurn: ({ messageId, turn, ...chat }) => events.turnStarted(chat, { messageId, turn }),
     onLateResults: (message) => reports.changedLater.call(message),
-    isLive,
+    isTaken,
     onTurnEnd: (turn, outcome, isSpoken) => operations.turnEnded(turn, outcome, isSpoken),
     whilePending,
   })
@@ -299,7 +284,7 @@ function createShowAgain({
 ) => void {
   return ({ messageId, ...chat }) => {
     // The end of the turn shows it.
-    if (turns.running(chat)?.messageId === messageId || runs?.hasListeners(chat) !== true) return
+    if (turns.running(chat)?.messageId === messageId || !runs.hasListeners(chat)) return
     turnService.replay(chat, messageId).then(
       (turn) => runs.show(chat, turn),
       (error: unknown) => {
@@ -308,56 +293,6 @@ function createShowAgain({
       },
     )
   }
-}
-
-interface LiveNeeds extends Pick<ChatParts, 'turnService' | 'decidedTurns'> {
-  readonly servers: OtherServers
-  readonly reports: Reports
-}
-
-/** Creates the live sessions of this process, and the access to those of others. */
-function openLive(
-  settings: BridgeSettings,
-  shared: SharedParts,
-  { servers, turnService, decidedTurns, reports }: LiveNeeds,
-): Pick<ChatParts, 'runs' | 'owners'> {
-  const { backend, news, events } = shared
-  const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings
-  const leases = openLiveLeases({ backend, servers, onError })
-  const { graceMs = 60_000 } = live ?? {}
-  const runs =
-    live &&
-    new LiveRuns({
-      backend,
-      turnService,
-      leases,
-      prepareConversation: createConversationStarter({
-        ...live,
-        backend,
-        turnService,
-        graceMs,
-        agents,
-        policy,
-        exposeErrors: exposeToolErrors,
-        services,
-        onLateResults: (message) => reports.changedLater.call(message),
-        onLeft: (call, error) => decidedTurns.noteFailure(call, error),
-        onError,
-      }),
-      maxPerPrincipal: limits.maxLiveChatsPerPrincipal,
-      graceMs,
-      onError,
-    })
-  const owners = new LiveOwners({
-    backend,
-    callState: async (call) => readCallState(await backend.get(), call),
-    runs,
-    servers,
-    leases,
-    events,
-    onDecided: (approval) => news.changed(approval, { elsewhere: true }),
-  })
-  return { runs, owners }
 }
 
 function openOutcomes(
@@ -371,8 +306,7 @@ function openOutcomes(
     untilMet: storedNews.untilMet,
     exposeState,
     maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
-    hasRunningCalls: (chat, messageId) =>
-      runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
+    hasRunningCalls: (chat, messageId) => runs.hasRunningCalls(chat, messageId),
     onError,
   })
 }
@@ -385,22 +319,18 @@ type Resume = (approval: Approval, isNew?: boolean) => Promise<void>
 
 interface ResumeParts {
   readonly backend: LazyBackend
-  readonly runs: LiveRuns | undefined
+  readonly runs: ChatRuns
   readonly decidedTurns: DecidedTurns
-  readonly owners: LiveOwners
   readonly onError: (error: unknown) => void
 }
 
-function createResume({ backend, runs, decidedTurns, owners, onError }: ResumeParts): Resume {
+function createResume({ backend, runs, decidedTurns, onError }: ResumeParts): Resume {
   return async (approval, isNew = false) => {
     try {
       const opened = await backend.get()
       // The call that asked continues by itself. If it cannot, nothing resumes.
       if (opened.kinds.isAskedDuringCall(approval)) return await endQuestion(opened, approval)
-      // A live session, here or in another process, runs its own calls.
-      if (runs?.holds(approval)) runs.approvalChanged(approval)
-      else if (!(await owners.leave(approval)))
-        await decidedTurns.resumeAfterDecision(approval, isNew)
+      if (!(await runs.leaveCall(approval))) await decidedTurns.resumeAfterDecision(approval, isNew)
     } catch (error) {
       // AP825: a sweep tries again if the store has failed.
       decidedTurns.noteFailure(approval, error)

@@ -20,8 +20,6 @@ import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes, chatRoutes } from './routes/chat-routes.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
-import { openTurnHandlers } from './sockets/frame-handlers.ts'
-import { openLiveHandlers } from './sockets/live-handlers.ts'
 import type { SocketProtocol } from './sockets/socket-protocol.ts'
 
 /** The parts of a bridge that serve its chats. */
@@ -36,22 +34,21 @@ export interface Services {
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly deletePrincipal: Bridge['deletePrincipal']
   readonly countTurns: () => number
-  readonly countLiveSessions: () => number
+  readonly countOpenRuns: () => number
   /** Starts no new work. */
   readonly drain: () => void
-  /** Returns true if no work runs. Closes idle live sessions. */
+  /** Returns true if no work runs. Ends idle runs. */
   readonly isIdle: () => boolean
   readonly close: () => Promise<void>
 }
 
 /** The settings of a bridge and its parts. */
-type AllParts = Omit<BridgeSettings, 'live'> & SharedParts & ChatParts
+type AllParts = BridgeSettings & SharedParts & ChatParts
 
 /** Creates the parts that serve the chats: their endpoints, their frames, and the work in the background. */
 export function openServices(settings: BridgeSettings, shared: SharedParts & ChatParts): Services {
   const all = { ...settings, ...shared }
-  const { backend, turns, turnService, runs, live, elsewhere, outcomes, onError } = all
-  const { chats, decisions, limits } = all
+  const { backend, turns, turnService, runs, elsewhere, outcomes, openHandlers, onError } = all
   const completions = openCallCompletions(all)
   const recovery = openRecovery(all)
   const retention = openRetention(all)
@@ -61,14 +58,11 @@ export function openServices(settings: BridgeSettings, shared: SharedParts & Cha
     routes: [...createRoutes(all), ...completions.routes],
     completeCall: completions.complete,
     deletePrincipal: createDeletion(all),
-    openHandlers: (connection) =>
-      runs && live
-        ? openLiveHandlers(connection, { runs, chats, decisions, live, limits })
-        : openTurnHandlers(connection, { chats, decisions, limits }),
+    openHandlers,
     findFormat: readDialect,
-    protocols: [createBidiProtocol(all, { hasLiveModel: settings.live !== undefined })],
+    protocols: [createBidiProtocol(all)],
     countTurns: () => turns.size,
-    countLiveSessions: () => runs?.size ?? 0,
+    countOpenRuns: () => runs.size,
     drain: () => {
       turns.drain()
       outcomes.drain()
@@ -77,20 +71,18 @@ export function openServices(settings: BridgeSettings, shared: SharedParts & Cha
     },
     isIdle: () => {
       const { ledger, host } = backend.opened ?? {}
-      const isTalking = runs?.closeIdle() === false
       return (
-        !isTalking &&
+        runs.closeIdle() &&
         ![turns, turnService, outcomes, ledger, host, all.modules].some(
           (part) => part?.busy === true,
         )
       )
     },
     close: async () => {
-      all.owners.close()
       await outcomes.close()
       await all.newsPoll.close()
       await all.storedNews.close()
-      await runs?.close()
+      await runs.close()
       await recovery.close()
       await retention?.close()
       await turns.close()
@@ -105,15 +97,13 @@ export function openServices(settings: BridgeSettings, shared: SharedParts & Cha
 function followChanges({ changes, start, runs, elsewhere, storedNews }: AllParts): void {
   changes.opened.add(start)
   changes.approval.add((approval) => {
-    runs?.approvalChanged(approval)
+    runs.approvalChanged(approval)
     storedNews.changedHere(approval)
     elsewhere.notifyApprovals()
   })
   changes.approvalElsewhere.add((change) => {
-    const { approval } = change
-    // The live session of this process continues the message itself.
-    if (runs?.holds(approval)) runs.approvalChanged(approval)
-    else storedNews.approvalChangedElsewhere(change)
+    // An open run of this process continues the message itself.
+    if (!runs.approvalChanged(change.approval)) storedNews.approvalChangedElsewhere(change)
   })
   changes.written.add((chat) => storedNews.written(chat))
 }
@@ -152,7 +142,7 @@ function openRecovery(all: AllParts): Sweeper {
       await turnService.settleLeft()
       await sweepQuestions()
     },
-    onLost: (chat) => all.runs?.closeLost(chat),
+    onLost: (chat) => all.runs.closeLost(chat),
     mustWrite: () => operations.storeFault !== undefined,
     onError,
     onSwept: (error) => operations.swept(error),
@@ -166,7 +156,7 @@ function openRetention(all: AllParts): Sweeper | undefined {
   return startRetention({
     ...retention,
     backend,
-    isInUse: (chat) => runs?.isTalking(chat) === true,
+    isInUse: (chat) => runs.isTalking(chat),
     ownsSessions: sessionService === undefined,
     onRemoved: (chat) => events.chatChanged(chat),
     onError,
@@ -188,7 +178,7 @@ function createDeletion(all: AllParts): Bridge['deletePrincipal'] {
       leaseMs: ledger.leaseMs,
       ...(sessionService && { sessions: sessions.service }),
       stop: async (chat) => {
-        await runs?.leave(chat)
+        await runs.leave(chat)
         // If another process does not answer, the deletion waits for its lock.
         await turns.stop(chat).catch(ignoreUnavailable)
       },

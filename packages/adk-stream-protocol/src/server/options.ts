@@ -8,7 +8,6 @@ import type { ModuleOptions } from './bridge-modules.ts'
 import type { Authenticate } from './auth/authenticate.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
-import type { LiveOptions } from './chats/live-conversations.ts'
 import type { RecordModelCalls } from './chats/model-calls.ts'
 import type { NamePrincipal } from './routes/principal-names.ts'
 import type { RetentionOptions } from './chats/recovery/sweepers.ts'
@@ -102,8 +101,6 @@ export interface BridgeOptions extends AgentServices, ModuleOptions {
    * receives none of them.
    */
   readonly context?: ContextOptions
-  /** Enables Gemini Live sessions on `WS /live`, in text and speech. Default: a socket works like `POST /stream`. */
-  readonly live?: LiveOptions
   /**
    * Returns true for the session state keys that clients receive as `data-state-delta` parts. Default: none. State often contains
    * secrets: ADK's `SessionStateCredentialService` stores access tokens in it.

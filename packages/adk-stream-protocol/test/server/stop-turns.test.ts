@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 
+import { onRequest, STOP_CHAT } from '../../src/relay/server-requests.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { RelayedTurns } from '../../src/server/chats/turns/relayed-turns.ts'
 import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { TurnRegistry } from '../../src/turns/turn-registry.ts'
 import type { Turn } from '../../src/turns/turn.ts'
-import { REFUSE_REQUESTS } from '../relay/support/refuse-requests.ts'
 
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
 
@@ -20,7 +20,7 @@ function openRegistry(): TurnRegistry {
     maxTurnsPerPrincipal: 10,
     maxQueued: 10,
     onChange: () => undefined,
-    others: new RelayedTurns({ limits, onWritten: ignore, onError: ignore }),
+    others: new RelayedTurns({ limits, onError: ignore }),
     lockChat: async () => async () => undefined,
   })
 }
@@ -96,13 +96,13 @@ test('[TU797] [RL880] a stop at a third server also stops the turn of a second o
   const open = (worker: string, stopHere: () => Promise<boolean>) => {
     const ledger = new Ledger({ store: approvals, appName: 'demo', worker })
     const limits = { maxLag: 1, stallTimeoutMs: 1, maxReplay: 1 }
-    const elsewhere = new RelayedTurns({ limits, onWritten: ignore, onError: ignore })
+    const elsewhere = new RelayedTurns({ limits, onError: ignore })
     const sessions = { keepStreamed: async () => undefined }
     elsewhere.start(
       { signals },
       { ledger, sessions },
       {
-        handlers: { ...REFUSE_REQUESTS, 'stop-chat': stopHere },
+        handlers: [onRequest(STOP_CHAT, stopHere)],
         isAsked: () => true,
         isAwaited: () => true,
         onTurnChange: ignore,

@@ -2,6 +2,7 @@ import * as z from 'zod'
 
 import type { ApprovalStore, AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
 import { repeat } from '../../server/chats/recovery/repeat.ts'
+import { Method } from '../../server/settings/option-schemas.ts'
 import type { OpenModule } from '../module.ts'
 
 /** The option of `createBridge` for the head of the audit record. */
@@ -30,7 +31,7 @@ const HOUR_MS = 3_600_000
 export const AuditHeadBridgeOptionsSchema = {
   auditHead: z
     .strictObject({
-      report: z.custom((value) => typeof value === 'function', { error: 'a function' }),
+      report: Method,
       everyMs: z
         .number({ error: 'a number of milliseconds' })
         .min(1_000)

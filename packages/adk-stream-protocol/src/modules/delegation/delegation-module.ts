@@ -1,5 +1,6 @@
 import * as z from 'zod'
 
+import { Method } from '../../server/settings/option-schemas.ts'
 import type { OpenModule } from '../module.ts'
 import type { DelegationOptions } from './delegation-routes.ts'
 import { delegationRoutes, recordsOf } from './delegation-routes.ts'
@@ -15,7 +16,7 @@ export interface DelegationBridgeOptions {
 export const DelegationBridgeOptionsSchema = {
   delegation: z
     .strictObject({
-      allow: z.custom((value) => typeof value === 'function', { error: 'a function' }),
+      allow: Method,
       maxMs: z
         .number({ error: 'a number of milliseconds' })
         .min(60_000)

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 
+import { Method } from '../../server/settings/option-schemas.ts'
 import type { OpenModule } from '../module.ts'
 import type { ApprovalLinkOptions } from './link-routes.ts'
 import { approvalLinkRoutes } from './link-routes.ts'
@@ -14,7 +15,7 @@ export interface LinksBridgeOptions {
 }
 
 const Links = z.strictObject({
-  issue: z.custom((value) => typeof value === 'function', { error: 'a function' }),
+  issue: Method,
   expiresMs: z
     .number({ error: 'a number of milliseconds' })
     .positive({ error: 'a number of milliseconds above 0' })

@@ -1,5 +1,7 @@
 import * as z from 'zod'
 
+import { Method } from '../../server/settings/option-schemas.ts'
+
 /** The option of `createBridge` for sign-ins. */
 export interface SignInBridgeOptions {
   /**
@@ -128,7 +130,7 @@ const ApiKey = z.strictObject({
   type: z.literal('apiKey'),
   label: Label,
   help: z.string({ error: 'a text' }).max(500).optional(),
-  check: z.custom((value) => typeof value === 'function', { error: 'a function' }).optional(),
+  check: Method.optional(),
 } satisfies Record<keyof ApiKeyProvider, z.ZodType>)
 
 const Options = z.strictObject({

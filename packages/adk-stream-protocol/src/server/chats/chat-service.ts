@@ -17,10 +17,7 @@ import { toAppChat } from './backend.ts'
 import { readAfterAnswer, readUntilQuestion } from './turns/asking-turns.ts'
 import type { ApprovalDecisions, Continuation } from './decisions/approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { StoredNews } from '../feeds/stored-news.ts'
-import type { LiveSender } from './live-sender.ts'
-import type { LiveOwners } from './live-owners.ts'
-import type { LiveRuns } from './live-runs.ts'
+import type { ChatRuns, RecordedResponses } from './chat-runs.ts'
 import { toAnswer } from './turns/question-answers.ts'
 import { isApproved } from './decisions/show-decisions.ts'
 import type { ReadDecision } from './decisions/message-decisions.ts'
@@ -32,7 +29,7 @@ import { findRemoved, rewindChat } from './turns/rewinds.ts'
 import { findStoredCall } from './host/stored-calls.ts'
 import { refuseForeignOutput } from './turns/turn-responses.ts'
 import type { TurnService } from './turns/turn-service.ts'
-import { LiveCallError } from './turns/turn-service.ts'
+import { CallTakenError } from './turns/turn-service.ts'
 import { RunningCallError } from './turns/turn-responses.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
@@ -54,23 +51,26 @@ export interface ChatServiceParts {
   readonly resume: (approval: Approval) => void
   /** The option `context`. */
   readonly context: ContextOptions | undefined
-  /** The live sessions. Undefined without the option `live`. */
-  readonly runs: LiveRuns | undefined
-  readonly live: Pick<LiveSender, 'whenOpened' | 'isOpening'> | undefined
-  readonly owners: LiveOwners
+  readonly runs: ChatRuns
   readonly outcomes: Pick<OutcomeReader, 'read'>
-  readonly storedNews: Pick<StoredNews, 'noteRead'>
   readonly untilMet: UntilMet
 }
 
 export interface SendOptions {
-  /** Sends a new message to the live session of its chat. Default: it starts a run of the agent. */
-  readonly live?: LiveSender | undefined
+  /** Sends a new message to the open run of its chat. Default: it starts a run of its own. */
+  readonly toRun?: SendToRun | undefined
   /** Called when the decisions of the request are recorded. The rest may wait for the previous turn. */
   readonly onDecided?: (() => void) | undefined
 }
 
-/** What clients do with a chat, over HTTP and over sockets, in turns of the agent and in live sessions. */
+/** Sends a message to the run that stays open in a chat. Returns the turn of the reply. */
+export type SendToRun = (
+  principal: Principal,
+  chat: ChatRef,
+  request: MessageRequest & StreamRequest,
+) => Promise<Turn>
+
+/** What clients do with a chat, over HTTP and over sockets, in turns of the agent and in runs that stay open. */
 export class ChatService {
   readonly #parts: ChatServiceParts
   /** The messages that requests of this process continue at the moment. */
@@ -84,12 +84,14 @@ export class ChatService {
   async send(
     principal: Principal,
     request: StreamRequest,
-    { live, onDecided }: SendOptions = {},
+    { toRun, onDecided }: SendOptions = {},
   ): Promise<OpenedTurn> {
     const chat = { principalId: principal.id, chatId: request.chatId }
     if (request.type === 'message') {
-      const turn = await (live
-        ? this.#sendLive(live, { principal, chat, request, onDecided })
+      // A new message of an open run and the decisions of other frames do not wait for each other.
+      if (toRun) onDecided?.()
+      const turn = await (toRun
+        ? toRun(principal, chat, request)
         : this.#start({ principal, chat, request, onDecided }))
       return { turn, from: 'start' }
     }
@@ -100,13 +102,6 @@ export class ChatService {
   /** Whether a message may decide an approval. */
   mayDecide(message: MessageRequest['message']): boolean {
     return readTyped(this.#parts.readDecision, message) !== undefined
-  }
-
-  async #sendLive(live: LiveSender, message: SentMessage): Promise<Turn> {
-    const { principal, chat, request, onDecided } = message
-    // A new message and the decisions of other frames do not wait for each other.
-    onDecided?.()
-    return live.send(principal, chat, request)
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
@@ -144,17 +139,21 @@ export class ChatService {
       : this.#parts.turnService.replay(chat, messageId)
   }
 
-  /** Resumes a message with responses: in its live session, or with a run of the agent. */
+  /** Resumes a message with responses: in the open run of its chat, or with a run of its own. */
   async submitResponses(
     principal: Principal,
     request: ResponsesRequest,
     onDecided?: () => void,
   ): Promise<OpenedTurn> {
-    const { runs, outcomes } = this.#parts
+    const { runs, decisions, outcomes } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const isResolved = request.results.length + request.outputs.length === 0
     const responses = isResolved ? request : await this.#resolve(chat, request)
-    const recorded = await this.#record(principal, chat, { responses, onDecided })
+    const recorded = await runs.respond(chat, responses.outputs, async () => {
+      const decided = await decisions.decideAll(principal, chat, responses)
+      onDecided?.()
+      return decided
+    })
     const { messageId, seen, votes, taken } = recorded.decided
     const from: ReadFrom = seen === undefined ? 'pause' : { after: seen }
     if (votes) {
@@ -164,7 +163,7 @@ export class ChatService {
       const turn = await outcomes.read(chat, { messageId, seen, running: taken, asked: votes })
       return { turn, from }
     }
-    if (recorded.live) return { turn: recorded.live, from }
+    if (recorded.turn) return { turn: recorded.turn, from }
     const continued = await this.#readAfterQuestion(chat, recorded.decided)
     if (continued) return continued
     const continuing = Symbol('request')
@@ -180,9 +179,8 @@ export class ChatService {
         const running = thrown.approvals
         return { turn: await outcomes.read(chat, { messageId, seen, running }), from }
       }
-      // A live session has taken the call meanwhile.
-      const taker = thrown instanceof LiveCallError ? runs?.find(chat) : undefined
-      const turn = await taker?.messages.turnOf(messageId)
+      const isTaken = thrown instanceof CallTakenError
+      const turn = isTaken ? await runs.turnOf(chat, messageId) : undefined
       if (!turn) throw thrown
       return { turn, from }
     }
@@ -196,51 +194,23 @@ export class ChatService {
     )
   }
 
-  /** Records responses. Gives those for calls of the live session to the session. */
-  async #record(
-    principal: Principal,
+  /** Returns the turn that continues a message with recorded responses: of this process, or of the one that has its run. */
+  async #resumeTurn(
     chat: ChatRef,
-    { responses, onDecided }: { responses: Responses; onDecided: (() => void) | undefined },
-  ): Promise<RecordedResponses> {
-    const { decisions, runs } = this.#parts
-    const run = runs?.find(chat)
-    const record = async () => {
-      const decided = await decisions.decideAll(principal, chat, responses)
-      const { messageId, taken } = decided
-      onDecided?.()
-      const stored: Promise<boolean>[] = []
-      const outputs = responses.outputs.filter((output) => {
-        const submitted = run?.calls?.submitOutput(output)
-        if (submitted?.isTaken) stored.push(submitted.isStored)
-        return submitted?.isTaken !== true
-      })
-      // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
-      const isNew = taken.length > 0 || stored.length > 0
-      const isRead = isNew || run?.messages.isStreaming(messageId) === true
-      // Not awaited: the turn may start only after others have ended, which `keepOpen` prevents.
-      const opening = isRead ? run?.messages.turnOf(messageId) : undefined
-      return { decided, outputs, stored, opening }
-    }
-    const recorded = await (run ? run.messages.keepOpen(record) : record())
-    const { decided, outputs, opening } = recorded
-    if ((await Promise.all(recorded.stored)).includes(false)) throw NOT_STORED
-    return { decided, outputs, live: await opening }
-  }
-
-  /** Returns the turn that continues a message with recorded responses: of this process, or of the one that has the live session. */
-  async #resumeTurn(chat: ChatRef, { decided, outputs }: RecordedResponses): Promise<OpenedTurn> {
-    const { decisions, turnService } = this.#parts
+    { decided, outputs }: RecordedResponses<Continuation>,
+  ): Promise<OpenedTurn> {
+    const { runs, decisions, turnService } = this.#parts
     const { messageId, seen, taken } = decided
     if (decided.turn) return { turn: await decided.turn, from: 'pause' }
     const { kinds } = await this.#parts.backend.get()
-    const left = await this.#leaveToOwners(chat, {
+    const left = await runs.leaveToOthers(chat, {
       messageId,
       taken: taken.filter((approval) => !kinds.isAskedDuringCall(approval)),
       outputs,
     })
     const followed = await left.follow()
     if (followed) return { turn: followed, from: seen === undefined ? 'pause' : { after: seen } }
-    const [approval] = left.own
+    const [approval] = left.taken
     const turn = await turnService.resume(chat, messageId, {
       outputs: left.outputs,
       ...(seen !== undefined && { seen }),
@@ -249,49 +219,6 @@ export class ChatService {
       refuse: () => decisions.refuseOutputs(chat, left.outputs),
     })
     return { turn, from: 'pause' }
-  }
-
-  /**
-   * Leaves responses to the live session of another process. Returns those for this process, and a function that returns the turn of
-   * the other process, to be read here. If there is none, it waits until the conversation shows the outcome.
-   */
-  async #leaveToOwners(
-    chat: ChatRef,
-    { messageId, taken, outputs }: LiveResponses,
-  ): Promise<OwnResponses> {
-    const { backend, owners, storedNews, untilMet } = this.#parts
-    const own: Approval[] = []
-    const kept: OutputResponse[] = []
-    const key = toAppChat(await backend.get(), chat)
-    const left: Approval[] = []
-    const submitted: OutputResponse[] = []
-    for (const approval of taken) {
-      // Before the owner learns of it: its outcome may be stored before the owner has answered.
-      storedNews.noteRead(approval)
-      if (await owners.leave(approval)) left.push(approval)
-      else own.push(approval)
-    }
-    for (const output of outputs) {
-      if (await owners.submitOutput(chat, output)) submitted.push(output)
-      else kept.push(output)
-    }
-    const follow = async (): Promise<Turn | undefined> => {
-      if (left.length + submitted.length === 0) return undefined
-      let turn: Turn | undefined
-      const isReadable = async (): Promise<boolean> => {
-        turn = own.length === 0 ? await this.#readElsewhere(chat, messageId) : undefined
-        return turn !== undefined
-      }
-      if (await isReadable()) return turn
-      for (const output of submitted) {
-        const { toolCallId } = output
-        await owners.untilStored({ chat: key, messageId, toolCallId }, output)
-      }
-      const isShown = async () => (await isReadable()) || owners.areReported(left)
-      await untilMet(chat, isShown, { running: left })
-      return turn
-    }
-    return { own, outputs: kept, follow }
   }
 
   /** Returns the turn that continues after the answer to a running call. Throws if the chat waits for another answer. */
@@ -316,12 +243,6 @@ export class ChatService {
     })
   }
 
-  /** Returns the turn that another process runs for a message. */
-  async #readElsewhere(chat: ChatRef, messageId: string): Promise<Turn | undefined> {
-    const turn = await this.#parts.turns.others.open(chat)
-    return turn?.messageId === messageId ? turn : undefined
-  }
-
   /** Sorts the responses into decisions and outputs, and finds their message. */
   async #resolve(chat: ChatRef, request: ResponsesRequest): Promise<Responses> {
     const { decisions, backend } = this.#parts
@@ -337,10 +258,10 @@ export class ChatService {
    * from there. Waits for a turn that is being opened.
    */
   async resume(chat: ChatRef, after?: string): Promise<OpenedTurn | undefined> {
-    const { backend, turns, live } = this.#parts
+    const { backend, turns, runs } = this.#parts
     const position = after === undefined ? undefined : readTurnPosition(after)
     if (after !== undefined && !position) return undefined
-    await live?.whenOpened(chat)
+    await runs.whenOpened(chat)
     let turn = turns.running(chat)
     if (!turn || !(await this.#holds(chat))) {
       await backend.get()
@@ -353,16 +274,16 @@ export class ChatService {
   }
 
   /**
-   * Returns what a turn of a chat is writing, in any process. While the turn of a live message is being opened, its user message may be
+   * Returns what a turn of a chat is writing, in any process. While the turn of a message is being opened, its user message may be
    * stored already, and the message of the reply is not known.
    */
   async findRunning(chat: ChatRef): Promise<{ readonly messageId?: string } | undefined> {
-    const { turns, live } = this.#parts
+    const { turns, runs } = this.#parts
     const { messageId } = turns.running(chat) ?? {}
     if (messageId !== undefined && (await this.#holds(chat))) return { messageId }
     const other = await turns.others.messageOf(chat)
     if (other !== undefined) return { messageId: other }
-    return live?.isOpening(chat) === true ? {} : undefined
+    return runs.isOpening(chat) ? {} : undefined
   }
 
   /** CV798: leaves out the requests for calls that were approved while the turn ran, and that the turn has not reported yet. */
@@ -385,9 +306,9 @@ export class ChatService {
 
   /** Stops the running turn of a chat, or of one message, in any process, and waits until it is settled. */
   async stop(chat: ChatRef, messageId?: string): Promise<void> {
-    const { backend, turns, live } = this.#parts
+    const { backend, turns, runs } = this.#parts
     await backend.get()
-    await live?.whenOpened(chat)
+    await runs.whenOpened(chat)
     await turns.stop(chat, messageId)
   }
 
@@ -397,28 +318,13 @@ export class ChatService {
     chat: ChatRef,
     output: OutputResponse,
   ): Promise<void> {
-    const { runs, owners, decisions } = this.#parts
+    const { runs, decisions } = this.#parts
     const question = await decisions.findQuestion(chat, output.toolCallId)
     if (question) {
       await decisions.decide(principal, chat, toAnswer(question, output))
       return
     }
-    // LV1581: the client sends the output again until it is stored.
-    const submitted = runs?.find(chat)?.calls?.submitOutput(output)
-    if ((await submitted?.isStored) && submitted?.isTaken) return
-    if (await owners.submitOutput(chat, output)) await this.#untilStored(chat, output)
-    else await this.#resumeWithOutput(chat, output)
-  }
-
-  /** Resolves when the process with the live session of a call has stored its output. */
-  async #untilStored(chat: ChatRef, output: OutputResponse): Promise<void> {
-    const { toolCallId } = output
-    const backend = await this.#parts.backend.get()
-    const found = await findStoredCall(backend, chat, toolCallId)
-    if (found?.call.state !== 'waiting') return
-    const { messageId } = found
-    const call = { chat: toAppChat(backend, chat), messageId, toolCallId }
-    if (!(await this.#parts.owners.untilStored(call, output))) throw NOT_STORED
+    if (!(await runs.takeOutput(chat, output))) await this.#resumeWithOutput(chat, output)
   }
 
   /** Resumes a turn, without a reader, with the result of a client. Throws if no call waits for this result. */
@@ -439,33 +345,10 @@ export class ChatService {
   }
 }
 
-const NOT_STORED = new ProtocolError('unavailable', { retryAfterSeconds: 1 })
-
 const VOTE_RECORDED = 'Your approval was recorded. Other people must approve this call too.'
 
-/** A reply over HTTP does not decide an approval of a live session. */
+/** A reply over HTTP does not decide an approval of an open run. */
 const isInReach = ({ waitingWorker }: Approval): boolean => waitingWorker === undefined
-
-/** The responses of a request, as they were recorded. */
-interface RecordedResponses {
-  readonly decided: Continuation
-  /** The outputs that no live session of this process took. */
-  readonly outputs: readonly OutputResponse[]
-  /** The turn in which the live session continues. */
-  readonly live: Turn | undefined
-}
-
-interface LiveResponses {
-  readonly messageId: string
-  readonly taken: readonly Approval[]
-  readonly outputs: readonly OutputResponse[]
-}
-
-interface OwnResponses {
-  readonly own: readonly Approval[]
-  readonly outputs: readonly OutputResponse[]
-  readonly follow: () => Promise<Turn | undefined>
-}
 
 interface SentMessage {
   readonly principal: Principal

@@ -42,7 +42,7 @@ export interface LiveOptions {
 interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'> {
   readonly graceMs: number
   readonly backend: LazyBackend
-  readonly turnService: Pick<TurnService, 'streamLive'>
+  readonly turnService: Pick<TurnService, 'streamFrom'>
   /** The agents by name. */
   readonly agents: ReadonlyMap<string, RootAgent>
   readonly policy: ApprovalPolicy
@@ -113,7 +113,7 @@ export function createConversationStarter(
       onDelivered: (chat, ids) => waitingCalls.onDelivered(backend, chat, ids),
       onCancelled: (chat, calls) => waitingCalls.onCancelled(backend, chat, calls),
       openTurn: ({ principalId, chatId }, messageId, stream) =>
-        turnService.streamLive({ principalId, chatId }, messageId, { ...stream, graceMs }),
+        turnService.streamFrom({ principalId, chatId }, messageId, { ...stream, graceMs }),
       onLeft: (chat, toolCallIds, error) =>
         toolCallIds.map((toolCallId) => options.onLeft({ chat, toolCallId }, error)).some(Boolean),
       onLateResult: ({ principalId, chatId }, messageId) =>

@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+import type { z } from 'zod'
+
 import type { LiveLock } from '../../approvals/chat-locks.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { LiveSnapshot } from '../../live/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { RequestBody, RequestReply } from '../../relay/server-requests.ts'
 import { toChatKey, type AppChatRef } from '../../shared/chat-ref.ts'
 import { openJson, sealJson } from '../auth/seal.ts'
 import type { Backend } from './backend.ts'
+import { RELEASE } from './live-requests.ts'
 import type { OtherServers } from './other-servers.ts'
 
 /** The right to talk to the model in a chat. One process has it at a time. */
@@ -27,10 +29,10 @@ export interface LiveLease {
  * also takes over from the client that speaks. `watch`: it listens, so its process takes the session over only if the session has no
  * other client.
  */
-export type LiveNeed = RequestBody<'release-live'>['need']
+export type LiveNeed = z.infer<typeof RELEASE.body>['need']
 
 /** What the process of a live session replies when another one needs it. `busy`: the session has no client, and the model replies. */
-export type ReleaseReply = RequestReply<'release-live'>
+export type ReleaseReply = z.infer<typeof RELEASE.reply>
 
 type LeaseStores = Pick<Backend, 'ledger' | 'store'>
 
@@ -65,7 +67,7 @@ export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions)
     const { ask } = servers
     if (!ask) return UNSHARED
     const taken = await lockSession(stores.ledger, chat, (owner) =>
-      ask(owner, 'release-live', { chat, need }),
+      ask(owner, RELEASE, { chat, need }),
     )
     if (typeof taken === 'string') return taken
     const lease = new SharedLease(stores, { chat, lock: taken, onError })

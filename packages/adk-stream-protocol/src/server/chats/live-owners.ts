@@ -1,20 +1,17 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
-import type { AskServer, RequestHandlers } from '../../relay/server-requests.ts'
+import type { AskServer, RequestHandler } from '../../relay/server-requests.ts'
+import { onRequest } from '../../relay/server-requests.ts'
 import { keepNewest } from '../../shared/collections.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { CallRef } from './host/stored-calls.ts'
 import type { LiveLeases } from './live-leases.ts'
+import { HAS_CALL, RELEASE, TAKE_DECISION, TAKE_OUTPUT, WHEN_OPENED } from './live-requests.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { OtherServers } from './other-servers.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
-
-type LiveHandlers = Pick<
-  RequestHandlers,
-  'release-live' | 'live-decided' | 'live-holds' | 'live-output'
->
 
 interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
@@ -25,7 +22,10 @@ interface LiveOwnersOptions {
   readonly callState: (call: CallRef) => Promise<string | undefined>
   /** The live sessions of this process. Undefined without the option `live`. */
   readonly runs:
-    | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
+    | Pick<
+        LiveRuns,
+        'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'whenOpened' | 'release'
+      >
     | undefined
   /** Another process has recorded a decision about a call of this one. Feeds must report it before the call starts. */
   readonly onDecided: (approval: Approval) => void
@@ -54,22 +54,26 @@ export class LiveOwners {
   }
 
   /** Handles the requests of other processes about the live sessions of this one. */
-  get handlers(): LiveHandlers {
+  get handlers(): readonly RequestHandler[] {
     const { runs, backend } = this.#options
-    return {
-      'release-live': async ({ chat, need }) => (await runs?.release(chat, need)) ?? 'released',
-      'live-decided': ({ approvalId }) => this.#takeDecision(approvalId),
-      'live-holds': async ({ approvalId }) => {
+    return [
+      onRequest(WHEN_OPENED, async ({ chat }) => {
+        await runs?.whenOpened(chat)
+        return true
+      }),
+      onRequest(RELEASE, async ({ chat, need }) => (await runs?.release(chat, need)) ?? 'released'),
+      onRequest(TAKE_DECISION, ({ approvalId }) => this.#takeDecision(approvalId)),
+      onRequest(HAS_CALL, async ({ approvalId }) => {
         const { ledger } = await backend.get()
         const approval = await ledger.get(approvalId)
         return approval !== undefined && runs?.holds(approval) === true
-      },
-      'live-output': async ({ chat, output, untilStored }) => {
+      }),
+      onRequest(TAKE_OUTPUT, async ({ chat, output, untilStored }) => {
         const submitted = runs?.find(chat)?.calls?.submitOutput(output as OutputResponse)
         if (untilStored) await submitted?.isStored
         return submitted !== undefined
-      },
-    }
+      }),
+    ]
   }
 
   /** Whether this process may start the call of an approval: no other one has the live session in which the call waits. */
@@ -80,7 +84,7 @@ export class LiveOwners {
 
   /** RL22: resolves when the process with the live session of a chat has opened the turns of all messages that it has received. */
   async whenOpened(chat: AppChatRef): Promise<void> {
-    await this.#options.servers.askOwner(chat, 'live', 'live-opened', { chat })
+    await this.#options.servers.askOwner(chat, 'live', WHEN_OPENED, { chat })
   }
 
   /** Leaves a decided approval to the process that has its live session. Returns false if there is none, or if it does not react. */
@@ -110,7 +114,7 @@ export class LiveOwners {
     // LV100: the call does not wait for a process that has not reacted to the decision.
     if (owner === undefined || this.#silent.has(owner)) return false
     try {
-      return await servers.ask(owner, 'live-holds', { approvalId }, REACTION_MS)
+      return await servers.ask(owner, HAS_CALL, { approvalId }, REACTION_MS)
     } catch {
       this.#noteSilent(owner)
       return false
@@ -126,7 +130,7 @@ export class LiveOwners {
     if (!servers.ask || owner === undefined) return false
     const body = { chat: key, output, untilStored: false }
     try {
-      return await servers.ask(owner, 'live-output', body, REACTION_MS)
+      return await servers.ask(owner, TAKE_OUTPUT, body, REACTION_MS)
     } catch {
       // It has crashed. The call is stored and continues here.
       return false
@@ -137,7 +141,7 @@ export class LiveOwners {
   async untilStored(call: CallRef, output: OutputResponse): Promise<boolean> {
     const { chat } = call
     const body = { chat, output, untilStored: true }
-    await this.#options.servers.askOwner(chat, 'live', 'live-output', body)
+    await this.#options.servers.askOwner(chat, 'live', TAKE_OUTPUT, body)
     return (await this.#options.callState(call)) !== 'waiting'
   }
 
@@ -160,15 +164,12 @@ export class LiveOwners {
     while (!this.#closed.signal.aborted) {
       // This process may be about to take the session over.
       await runs?.whenStarted(chat)
-      if (runs?.holds(approval)) {
-        runs.approvalChanged(approval)
-        return true
-      }
+      if (runs?.approvalChanged(approval)) return true
       const worker = await leases.findOther(chat)
       const timeoutMs = until - performance.now()
       if (worker === undefined || refused.has(worker) || timeoutMs <= 0) return false
       try {
-        const isTaken = await ask(worker, 'live-decided', { approvalId }, timeoutMs)
+        const isTaken = await ask(worker, TAKE_DECISION, { approvalId }, timeoutMs)
         this.#silent.delete(worker)
         if (isTaken) return true
       } catch {
@@ -194,8 +195,7 @@ export class LiveOwners {
     await runs.whenStarted(approval.chat)
     if (!runs.holds(approval)) return false
     this.#options.onDecided(approval)
-    runs.approvalChanged(approval)
-    return true
+    return runs.approvalChanged(approval)
   }
 
   /** Whether the owner has reacted: an approved call has started, or the conversation shows that the call will not run. */

@@ -1,11 +1,14 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { LiveConversation } from '../../live/live-conversation.ts'
 import type { LiveWatcher } from '../../live/live-watchers.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { Quota } from '../../shared/collections.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Turn } from '../../turns/turn.ts'
 import { toAppChat } from './backend.ts'
+import type { RecordedDecisions, RecordedResponses } from './chat-runs.ts'
 import { LiveChat, type LiveChatOptions } from './live-chat.ts'
 import type { LiveNeed, ReleaseReply } from './live-leases.ts'
 import type { LiveSpeaker } from './live-speakers.ts'
@@ -19,6 +22,8 @@ interface LiveRunsOptions extends Omit<LiveChatOptions, 'perPrincipal' | 'isClos
 export class LiveRuns {
   readonly #options: LiveChatOptions
   readonly #chats = new Map<string, LiveChat>()
+  /** The turns that are being opened, by chat. */
+  readonly #opening = new Map<string, Promise<unknown>>()
   /** Sessions that are being handed over. */
   readonly #ending = new Set<Promise<void>>()
   #closed = false
@@ -30,11 +35,6 @@ export class LiveRuns {
       isClosed: () => this.#closed,
       onUnused: (chat) => this.#forget(chat),
     }
-  }
-
-  /** Whether any session is open. */
-  get busy(): boolean {
-    return this.size > 0
   }
 
   /** The number of open sessions. */
@@ -136,6 +136,52 @@ export class LiveRuns {
     await this.#find(chat)?.whenStarted()
   }
 
+  /** Whether the turn of a message is being opened. */
+  isOpening(chat: ChatRef): boolean {
+    return this.#opening.has(keyOf(chat))
+  }
+
+  /** Resolves when the turn of the newest message of a chat is open. */
+  async whenOpened(chat: ChatRef): Promise<void> {
+    await this.#opening.get(keyOf(chat))
+  }
+
+  /** The turn of a new message is being opened. */
+  noteOpening(chat: ChatRef, turn: Promise<Turn>): void {
+    const key = keyOf(chat)
+    const opened = Promise.allSettled([turn]).finally(() => {
+      if (this.#opening.get(key) === opened) this.#opening.delete(key)
+    })
+    this.#opening.set(key, opened)
+  }
+
+  /** Gives responses to the session of a chat. It ends no turn while `record` records the decisions. */
+  async respond<Decided extends RecordedDecisions>(
+    chat: ChatRef,
+    outputs: readonly OutputResponse[],
+    record: () => Promise<Decided>,
+  ): Promise<RecordedResponses<Decided>> {
+    const run = this.find(chat)
+    if (!run) return { decided: await record(), outputs, turn: undefined }
+    const stored: Promise<boolean>[] = []
+    const recorded = await run.messages.keepOpen(async () => {
+      const decided = await record()
+      const others = outputs.filter((output) => {
+        const submitted = run.calls?.submitOutput(output)
+        if (submitted?.isTaken) stored.push(submitted.isStored)
+        return submitted?.isTaken !== true
+      })
+      // Clients send the results of all calls of a message, including calls that no longer wait in the session.
+      const isNew = decided.taken.length > 0 || stored.length > 0
+      const isRead = isNew || run.messages.isStreaming(decided.messageId)
+      // Not awaited: the turn may start only after others have ended, which `keepOpen` prevents.
+      const opening = isRead ? run.messages.turnOf(decided.messageId) : undefined
+      return { decided, outputs: others, opening }
+    })
+    if ((await Promise.all(stored)).includes(false)) throw NOT_STORED
+    return { decided: recorded.decided, outputs: recorded.outputs, turn: await recorded.opening }
+  }
+
   /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
   watch(chat: ChatRef, watcher: LiveWatcher): () => void {
     return this.#findOrAdd(chat).watch(watcher)
@@ -146,8 +192,11 @@ export class LiveRuns {
     this.#find(chat)?.watchers.onTurn(turn)
   }
 
-  approvalChanged(approval: Approval): void {
-    this.find(approval.chat)?.calls?.approvalChanged(approval)
+  /** An approval has changed. Returns whether a session of this process continues its call. */
+  approvalChanged(approval: Approval): boolean {
+    const isHeld = this.holds(approval)
+    if (isHeld) this.find(approval.chat)?.calls?.approvalChanged(approval)
+    return isHeld
   }
 
   /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
@@ -177,7 +226,7 @@ export class LiveRuns {
         .finally(() => this.#ending.delete(handedOver))
       this.#ending.add(handedOver)
     }
-    return !this.busy && this.#ending.size === 0
+    return this.size === 0 && this.#ending.size === 0
   }
 
   /** Closes all sessions and starts no new ones. Sockets may still be open. */
@@ -206,3 +255,6 @@ export class LiveRuns {
     if (this.#find(unused.chat) === unused) this.#chats.delete(keyOf(unused.chat))
   }
 }
+
+/** The client sends the output again until it is stored (LV1581). */
+export const NOT_STORED = new ProtocolError('unavailable', { retryAfterSeconds: 1 })

@@ -39,11 +39,7 @@ export interface LiveSenderParts {
 /** Sends messages and speech to the live sessions of chats. */
 export interface LiveSender {
   /** Sends a message to the live session of a chat. */
-  send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn>
-  /** Whether the turn of a message is being opened. */
-  isOpening(chat: ChatRef): boolean
-  /** Resolves when the turn of the newest message of a chat is open. */
-  whenOpened(chat: ChatRef): Promise<void>
+  readonly send: (principal: Principal, chat: ChatRef, request: LiveMessageRequest) => Promise<Turn>
   /** Lets spoken words decide the open approval of a chat. `authenticate` returns the person who speaks. */
   hear(
     authenticate: () => Promise<Principal>,
@@ -61,27 +57,17 @@ type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context
 
 export function openLiveSender(parts: LiveSenderParts): LiveSender {
   const { readDecision, context } = parts
-  /** The turns that are being opened, by chat. */
-  const opening = new Map<string, Promise<unknown>>()
   /** The messages that are being sent, by chat and id. */
   const sending = new Map<string, Promise<Turn>>()
   return {
     send: (principal, chat, request) => {
-      const key = keyOf(chat)
-      const messageKey = JSON.stringify([key, request.message.id ?? randomUUID()])
+      const key = JSON.stringify([keyOf(chat), request.message.id ?? randomUUID()])
       // LV850: a client that lost its connection sends a message again that is not stored yet.
-      const turn = sending.get(messageKey) ?? sendMessage(parts, principal, chat, request)
-      sending.set(messageKey, turn)
-      const opened = Promise.allSettled([turn]).finally(() => {
-        if (opening.get(key) === opened) opening.delete(key)
-        sending.delete(messageKey)
-      })
-      opening.set(key, opened)
+      const turn = sending.get(key) ?? sendMessage(parts, principal, chat, request)
+      sending.set(key, turn)
+      void Promise.allSettled([turn]).then(() => sending.delete(key))
+      parts.runs.noteOpening(chat, turn)
       return turn
-    },
-    isOpening: (chat) => opening.has(keyOf(chat)),
-    whenOpened: async (chat) => {
-      await opening.get(keyOf(chat))
     },
     hear: async (authenticate, chat, { words, isInReach }) => {
       const decision = readDecision({ words, channel: 'spoken' })

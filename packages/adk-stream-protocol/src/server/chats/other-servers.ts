@@ -1,10 +1,5 @@
 import type { LockName } from '../../approvals/chat-locks.ts'
-import type {
-  AskServer,
-  RequestBody,
-  RequestName,
-  RequestReply,
-} from '../../relay/server-requests.ts'
+import type { AskServer, RequestHandler, ServerRequest } from '../../relay/server-requests.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
 
@@ -17,9 +12,19 @@ interface OtherServersOptions {
 /** Requests to the other servers on the same database. The locks of a chat say which of them has it. */
 export class OtherServers {
   readonly #options: OtherServersOptions
+  readonly #handlers: RequestHandler[] = []
 
   constructor(options: OtherServersOptions) {
     this.#options = options
+  }
+
+  /** Handles the requests of other servers. */
+  get handlers(): readonly RequestHandler[] {
+    return this.#handlers
+  }
+
+  handle(...handlers: readonly RequestHandler[]): void {
+    this.#handlers.push(...handlers)
   }
 
   /** Asks a server. Undefined if the store has no signals. */
@@ -28,19 +33,19 @@ export class OtherServers {
   }
 
   /** Asks the server that has a lock of a chat, until it replies or has lost the lock. Returns undefined if no other server has it. */
-  async askOwner<Name extends RequestName>(
+  async askOwner<Body, Reply>(
     chat: AppChatRef,
     lock: LockName,
-    name: Name,
-    body: RequestBody<Name>,
-  ): Promise<RequestReply<Name> | undefined> {
+    request: ServerRequest<Body, Reply>,
+    body: Body,
+  ): Promise<Reply | undefined> {
     const { locks } = (await this.#options.backend.get()).ledger
     for (;;) {
       const { ask } = this
       const owner = ask && (await locks.findOther(chat, lock))
       if (!owner) return undefined
       try {
-        return await ask(owner.worker, name, body)
+        return await ask(owner.worker, request, body)
       } catch {
         // It may do what was asked until its lease has expired.
       }

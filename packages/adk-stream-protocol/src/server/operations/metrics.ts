@@ -1,4 +1,10 @@
-import type { Attributes, BatchObservableCallback, Meter, Observable } from '@opentelemetry/api'
+import type {
+  Attributes,
+  BatchObservableCallback,
+  Histogram,
+  Meter,
+  Observable,
+} from '@opentelemetry/api'
 import { metrics } from '@opentelemetry/api'
 
 /** The numbers that are read when metrics are collected. */
@@ -26,10 +32,17 @@ const PREFIX = 'adk_stream_protocol'
 /** Seconds. A model takes between a tenth of a second and a minute. */
 const CHUNK_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60]
 const TURN_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
-/** Seconds. Turns are written for other servers 20 times a second. */
-const RELAY_SECONDS = [0.05, 0.075, 0.1, 0.25, 0.5, 1, 2, 5, 15]
 /** Seconds. A person takes between a second and a day. */
 const DECISION_SECONDS = [1, 2, 5, 15, 30, 60, 300, 900, 3_600, 14_400, 86_400]
+
+/** Creates an OpenTelemetry histogram of times. */
+export function createTimes(name: string, description: string, boundaries: number[]): Histogram {
+  return metrics.getMeter(METER).createHistogram(`${PREFIX}.${name}`, {
+    unit: 's',
+    description,
+    advice: { explicitBucketBoundaries: boundaries },
+  })
+}
 
 /**
  * Creates the OpenTelemetry instruments of a bridge. Nothing is measured unless a meter provider was registered before the bridge was
@@ -39,16 +52,10 @@ export function createInstruments() {
   const meter = metrics.getMeter(METER)
   const counter = (name: string, unit: string, description: string) =>
     meter.createCounter(`${PREFIX}.${name}`, { unit, description })
-  const seconds = (name: string, description: string, boundaries: number[]) =>
-    meter.createHistogram(`${PREFIX}.${name}`, {
-      unit: 's',
-      description,
-      advice: { explicitBucketBoundaries: boundaries },
-    })
   return {
     turnsEnded: counter('turn.ended', '{turn}', 'Turns that ended, by outcome.'),
-    turnDuration: seconds('turn.duration', 'How long turns ran.', TURN_SECONDS),
-    firstChunk: seconds(
+    turnDuration: createTimes('turn.duration', 'How long turns ran.', TURN_SECONDS),
+    firstChunk: createTimes(
       'turn.time_to_first_chunk',
       'From the start of a turn to the first chunk of the agent.',
       CHUNK_SECONDS,
@@ -66,7 +73,7 @@ export function createInstruments() {
       '{approval}',
       'Approvals that were approved, denied, expired or cancelled.',
     ),
-    decisionDuration: seconds(
+    decisionDuration: createTimes(
       'approval.time_to_decision',
       'From the request of an approval to its decision.',
       DECISION_SECONDS,
@@ -77,11 +84,6 @@ export function createInstruments() {
       'Approved calls of crashed processes that run again because they are idempotent.',
     ),
     refused: counter('request.refused', '{request}', 'Refused requests, by error code.'),
-    relayLag: seconds(
-      'relay.lag',
-      'How long content of turns waited until other servers could read it.',
-      RELAY_SECONDS,
-    ),
   }
 }
 

@@ -63,11 +63,6 @@ export class Operations {
     this.#stopObserving = observeLevels(read)
   }
 
-  /** Turns were written for other servers. The oldest part had waited for this long. */
-  relayWritten(lagMs: number): void {
-    this.#metrics.relayLag.record(lagMs / 1_000)
-  }
-
   /** A turn has ended. For a live session, every message is a turn. */
   turnEnded(turn: TurnInfo, { end, paused, stats }: RunOutcome, isSpoken: boolean): void {
     const { chunks, durationMs, firstChunkMs, errorCode, calls } = stats

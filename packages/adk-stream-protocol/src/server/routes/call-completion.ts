@@ -10,7 +10,7 @@ import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import type { LazyBackend } from '../chats/backend.ts'
-import type { LiveRuns } from '../chats/live-runs.ts'
+import type { ChatRuns } from '../chats/chat-runs.ts'
 import { toAnswer } from '../chats/turns/question-answers.ts'
 import { findStoredCall, type StoredCall } from '../chats/host/stored-calls.ts'
 import type { TurnService } from '../chats/turns/turn-service.ts'
@@ -56,7 +56,7 @@ export interface CallCompletionsOptions {
   readonly turns: Pick<TurnRegistry, 'running'>
   readonly turnService: Pick<TurnService, 'resume'>
   readonly decisions: Pick<ApprovalDecisions, 'findQuestion' | 'decideById'>
-  readonly runs: LiveRuns | undefined
+  readonly runs: Pick<ChatRuns, 'show'>
   readonly limits: BridgeLimits
   readonly mayCompleteCalls?: MayCompleteCalls
 }
@@ -88,7 +88,7 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
       return
     }
     const turn = await resumeWithResult(options, chat, { toolCallId, result })
-    runs?.show(chat, turn)
+    runs.show(chat, turn)
   }
 
   const post = async (request: AuthenticatedRequest): Promise<Reply> => {

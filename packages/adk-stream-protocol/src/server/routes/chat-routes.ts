@@ -15,7 +15,7 @@ import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toAppChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import { showDecisions } from '../chats/decisions/show-decisions.ts'
-import type { LiveRuns } from '../chats/live-runs.ts'
+import type { ChatRuns } from '../chats/chat-runs.ts'
 import { findOpenQuestion } from '../chats/turns/asking-turns.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { StoredNews } from '../feeds/stored-news.ts'
@@ -31,8 +31,7 @@ interface ChatRoutesOptions {
   readonly feeds: Feeds
   readonly storedNews: Pick<StoredNews, 'follow'>
   readonly chats: ChatService
-  /** The live sessions. Undefined without the option `live`. */
-  readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
+  readonly runs: Pick<ChatRuns, 'leave' | 'hasRunningCalls'>
   readonly limits: BridgeLimits
   readonly findFormat: FindFormat
   readonly artifactService: BaseArtifactService | undefined
@@ -72,8 +71,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
       unfinished: running?.messageId,
       after,
       hasRunningCalls: (messageId) =>
-        messageId === question?.messageId ||
-        runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
+        messageId === question?.messageId || runs.hasRunningCalls(chat, messageId),
     })
     await showDecisions(opened, toAppChat(opened, chat), stored.messages)
     return reply(200, { chatId: chat.chatId, ...stored, running: running !== undefined })
@@ -105,7 +103,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
 
   const remove = async (request: AuthenticatedRequest): Promise<Reply> => {
     const opened = await backend.get()
-    await runs?.leave(chatOf(request))
+    await runs.leave(chatOf(request))
     await chats.stop(chatOf(request))
     const chat = toAppChat(opened, chatOf(request))
     const cancelled = await opened.ledger.deleteChat(chat, 'the chat was deleted')

@@ -1,4 +1,7 @@
+import * as z from 'zod'
+
 import type { MessageLimits } from '../../protocol/stream-request.ts'
+import { AtLeastOne, Count, Interval } from './option-schemas.ts'
 
 /** Limits for the frames of one socket. */
 export interface SocketLimits {
@@ -117,3 +120,37 @@ export function toLimits(limits: Partial<BridgeLimits> = {}): BridgeLimits {
   const defined = Object.entries(limits).filter(([, value]) => value !== undefined)
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(defined) }
 }
+
+/** The schema of the option `limits`. */
+export const LimitsSchema = z.strictObject({
+  maxBodyBytes: AtLeastOne.optional(),
+  maxMessages: AtLeastOne.optional(),
+  maxParts: AtLeastOne.optional(),
+  maxResponses: AtLeastOne.optional(),
+  maxTextLength: AtLeastOne.optional(),
+  maxFileBytes: Count.optional(),
+  fileTypes: z.array(z.string(), { error: 'a list of media types' }).optional(),
+  maxTurns: AtLeastOne.optional(),
+  maxSockets: Count.optional(),
+  maxSocketsPerAddress: Count.optional(),
+  maxTurnsPerPrincipal: AtLeastOne.optional(),
+  maxFeedsPerPrincipal: Count.optional(),
+  maxQueued: Count.optional(),
+  maxLag: AtLeastOne.optional(),
+  stallTimeoutMs: Interval.optional(),
+  maxReplay: Count.optional(),
+  keepAliveMs: Interval.optional(),
+  maxPendingPerChat: Count.optional(),
+  maxPendingPerPrincipal: Count.optional(),
+  maxPayloadLength: Count.optional(),
+  leaseMs: Interval.optional(),
+  maxBlockedMs: Interval.optional(),
+  sweepMs: Interval.optional(),
+  maxSocketsPerPrincipal: Count.optional(),
+  maxLiveChatsPerPrincipal: Count.optional(),
+  maxRequestsPerSocket: AtLeastOne.optional(),
+  maxFramesPerSecond: AtLeastOne.optional(),
+  maxAudioFrameBytes: AtLeastOne.optional(),
+  maxAudioBytesPerSecond: AtLeastOne.optional(),
+  reauthenticateMs: Interval.optional(),
+} satisfies Record<keyof BridgeLimits, z.ZodType>)

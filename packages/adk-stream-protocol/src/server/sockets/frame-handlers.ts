@@ -8,9 +8,8 @@ import { withoutUndefined } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import { checkDecidedAs } from '../auth/authenticate.ts'
-import type { ChatService, OpenedTurn } from '../chats/chat-service.ts'
+import type { ChatService, OpenedTurn, SendToRun } from '../chats/chat-service.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
-import type { LiveSender } from '../chats/live-sender.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readAgent } from '../http/exchange.ts'
 import type { TurnFormat } from '../http/turn-format.ts'
@@ -19,14 +18,14 @@ import type { AudioMode, ReadOptions, TurnReaders } from './turn-readers.ts'
 
 /**
  * Handles the frames of one socket: one function per frame type. If a handler throws, the client receives a refusal of that frame.
- * Live sockets override some of the handlers: `{ ...turnHandlers, ...liveHandlers }`.
+ * Sockets with open runs override some of them: `{ ...turnHandlers, ...handlers }`.
  */
 export type FrameHandlers = {
   readonly [Type in ClientFrame['type']]: (frame: ClientFrameOf<Type>) => void | Promise<void>
 } & {
   /** Receives audio as bytes. */
   readonly binary: (bytes: Uint8Array) => void | Promise<void>
-  /** Sends all turns of a chat to the client. Unlike `watch`, it does not start a live session. */
+  /** Sends all turns of a chat to the client. Unlike `watch`, it does not open a run. */
   readonly join: (chatId: string) => void
   /** Whether background work runs whose result this client receives. */
   readonly busy: () => boolean
@@ -57,14 +56,14 @@ export type OpenHandlers = (connection: Connection) => FrameHandlers
 interface TurnHandlersOptions {
   readonly chats: ChatService
   readonly decisions: Pick<ApprovalDecisions, 'decide'>
-  /** Sends new messages to live sessions. Default: they start runs of the agent. */
-  readonly live?: LiveSender
+  /** Sends new messages to runs that stay open. Default: each starts a run of its own. */
+  readonly toRun?: SendToRun
   readonly limits: BridgeLimits
   /** Returns how the client receives the audio of a watched chat. Default: as the request says, or as parts of its messages. */
   readonly audioOf?: (chatId: string) => AudioMode | undefined
 }
 
-/** Creates the handlers of a socket without live sessions. It works like `POST /stream`. */
+/** Creates the handlers of a socket whose messages start runs of their own. It works like `POST /stream`. */
 export function openTurnHandlers(
   connection: Connection,
   options: TurnHandlersOptions,
@@ -101,15 +100,15 @@ export function openTurnHandlers(
       connection.send({ type: 'tool-output-taken', outputId, ok: true })
     },
     ping: ({ nonce }) => connection.send({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
-    text: refuseLive,
-    audio: refuseLive,
-    'audio-end': refuseLive,
-    image: refuseLive,
-    activity: refuseLive,
-    interrupt: refuseLive,
-    watch: refuseLive,
-    unwatch: refuseLive,
-    binary: refuseLive,
+    text: refuseFrame,
+    audio: refuseFrame,
+    'audio-end': refuseFrame,
+    image: refuseFrame,
+    activity: refuseFrame,
+    interrupt: refuseFrame,
+    watch: refuseFrame,
+    unwatch: refuseFrame,
+    binary: refuseFrame,
     join: () => undefined,
     busy: () => false,
     close: () => requests.close(),
@@ -142,7 +141,7 @@ function createDecisionQueue(): DecisionQueue {
   }
 }
 
-function refuseLive(): never {
+function refuseFrame(): never {
   throw new ProtocolError('not-live')
 }
 
@@ -187,16 +186,16 @@ class ClientRequests {
   }
 
   #start(request: StreamRequest, decidedAs: string | undefined): Promise<OpenedTurn> {
-    const { chats, live } = this.#options
+    const { chats, toRun } = this.#options
     const { principal, checkPrincipal } = this.#connection
     const decides =
       request.type === 'responses' || request.earlier.length > 0 || chats.mayDecide(request.message)
-    if (!decides) return chats.send(principal, request, { live })
+    if (!decides) return chats.send(principal, request, { toRun })
     // WS16: a request with decisions is authenticated again.
     return this.decisionQueue.next(async (onDecided) => {
       const current = await checkPrincipal()
       checkDecidedAs(current, decidedAs)
-      return chats.send(current, request, { live, onDecided })
+      return chats.send(current, request, { toRun, onDecided })
     })
   }
 

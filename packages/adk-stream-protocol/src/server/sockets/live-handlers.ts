@@ -41,7 +41,7 @@ export function openLiveHandlers(
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   const speech = openSpeech(connection, options, subscriptions)
   const audioOf = (chatId: string) => subscriptions.audioOf(chatId)
-  const turns = openTurnHandlers(connection, { ...options, audioOf })
+  const turns = openTurnHandlers(connection, { ...options, toRun: live.send, audioOf })
   return {
     ...turns,
     send: (frame) => subscriptions.whileBusy(frame.id, async () => turns.send(frame)),

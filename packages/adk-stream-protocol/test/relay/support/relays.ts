@@ -7,7 +7,6 @@ import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import { postgresRelay } from '../../../src/store/postgres/postgres-relay.ts'
 import { Turn } from '../../../src/turns/turn.ts'
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { REFUSE_REQUESTS } from './refuse-requests.ts'
 
 export const CHAT = { appName: 'app', principalId: 'hanako', chatId: 'chat-1' }
 const LIMITS = { maxLag: 1_000_000, stallTimeoutMs: 60_000, maxReplay: 1_000_000 }
@@ -71,7 +70,7 @@ export async function startRelay(
     isAwaited: () => false,
     onTurnChange: () => undefined,
     onApprovals: () => undefined,
-    handlers: REFUSE_REQUESTS,
+    handlers: [],
     onError: (error) => errors.push(error),
     ...options,
     timing: { ...NEVER, flushMs: 5, ...options.timing },

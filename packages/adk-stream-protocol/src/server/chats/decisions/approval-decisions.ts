@@ -21,7 +21,7 @@ import type { Principal } from '../../auth/authenticate.ts'
 import type { BridgeLimits } from '../../settings/limits.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import type { LiveRuns } from '../live-runs.ts'
+import type { ChatRuns } from '../chat-runs.ts'
 import { cancelIfLost } from '../recovery/lost-questions.ts'
 import { toAnswer } from '../turns/question-answers.ts'
 import type { DecidedTurns } from './decided-turns.ts'
@@ -41,14 +41,9 @@ export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend
   readonly limits: BridgeLimits
   readonly decidedTurns: Pick<DecidedTurns, 'decideAndResume'>
-  /** The live sessions. Undefined without the option `live`. */
-  readonly runs: LiveRuns | undefined
-  /** Whether this process may start the call of an approval. Otherwise the process in which it waits does. */
-  readonly mayStart: (approval: Approval) => Promise<boolean>
+  readonly runs: Pick<ChatRuns, 'has' | 'decide' | 'mayStart' | 'approvalChanged'>
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
-  /** Called for a repeated decision. A live session that missed the first one continues after this call. */
-  readonly onRepeated: (approval: Approval) => void
 }
 
 /** Records the decisions of people about tool calls, and resumes the turns that wait for them. */
@@ -110,9 +105,8 @@ export class ApprovalDecisions {
     { decisions, outputs, messageId }: Responses,
   ): Promise<Continuation> {
     const backend = await this.#options.backend.get()
-    // ADK runs several calls one after the other, and a live session runs its calls itself.
-    const isAlone =
-      decisions.length === 1 && outputs.length === 0 && !this.#options.runs?.find(chat)
+    // ADK runs several calls one after the other, and an open run runs its calls itself.
+    const isAlone = decisions.length === 1 && outputs.length === 0 && !this.#options.runs.has(chat)
     const resumes = isAlone ? 'read' : undefined
     const entries = await this.#recordAll(backend, principal, { decisions, chat, resumes })
     const last = entries.at(-1)
@@ -202,7 +196,7 @@ export class ApprovalDecisions {
     if (!isRefusal(result)) return result
     const current = await backend.ledger.get(decision.approvalId, toDecider(principal))
     if (!current || !isDuplicate(current, decision, result)) throw toError(result)
-    this.#options.onRepeated(current)
+    this.#options.runs.approvalChanged(current)
     return current
   }
 
@@ -266,9 +260,10 @@ export class ApprovalDecisions {
     return { by, approvalId, toolCallId, toolName, messageId, waits, isQuestion }
   }
 
+  /** An open run that missed the first of two decisions continues. */
   async #reportRepeated({ ledger }: Backend, approvalId: string): Promise<void> {
     const current = await ledger.get(approvalId)
-    if (current) this.#options.onRepeated(current)
+    if (current) this.#options.runs.approvalChanged(current)
   }
 
   /** Resumes the turn of a decided approval, unless its call continues already. */
@@ -313,7 +308,7 @@ export class ApprovalDecisions {
     return { refused: 'cancelled' }
   }
 
-  /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */
+  /** Records a decision where its call runs: in the open run that asked, under the chat lock, or only in the ledger. */
   async #decide(
     { ledger, kinds }: Backend,
     { approval, resumes }: { readonly approval: Approval; readonly resumes: Resumption },
@@ -325,11 +320,9 @@ export class ApprovalDecisions {
       await cancelIfLost(ledger, approval)
       return { result: await ledger.decide(approval.id, decision), continues: true }
     }
-    if (runs?.holds(approval)) {
-      const result = await runs.find(approval.chat)?.calls?.decide(approval, decision)
-      if (result) return { result, continues: true }
-    }
-    if (resumes && isCompletedBy(approval, decision) && (await this.#options.mayStart(approval))) {
+    const decidedInRun = await runs.decide(approval, decision)
+    if (decidedInRun) return { result: decidedInRun, continues: true }
+    if (resumes && isCompletedBy(approval, decision) && (await runs.mayStart(approval))) {
       const isRead = resumes === 'read'
       const decided = await decidedTurns.decideAndResume(approval, decision, { isRead })
       if (decided) return { ...decided, continues: true }

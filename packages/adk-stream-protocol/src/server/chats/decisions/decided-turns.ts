@@ -9,7 +9,7 @@ import { writeEnding } from '../turns/approval-endings.ts'
 import { isTurnLeft, readCallState } from '../host/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import { RunningCallError } from '../turns/turn-responses.ts'
-import { LiveCallError } from '../turns/turn-service.ts'
+import { CallTakenError } from '../turns/turn-service.ts'
 import { isStoreFailure, readError } from '../../../store/read-error.ts'
 import { defer } from '../../../shared/async.ts'
 import { toChatKey } from '../../../shared/chat-ref.ts'
@@ -97,8 +97,8 @@ export class DecidedTurns {
       if (!isNew) this.#parts.onRecovered(approval, turn)
       await this.#checkOutcome(approval, turn)
     } catch (error) {
-      // The live session reports the outcome, or a sweep does when another call of the message has ended.
-      if (!(error instanceof LiveCallError || error instanceof RunningCallError)) throw error
+      // The open run reports the outcome, or a sweep does when another call of the message has ended.
+      if (!(error instanceof CallTakenError || error instanceof RunningCallError)) throw error
     }
   }
 

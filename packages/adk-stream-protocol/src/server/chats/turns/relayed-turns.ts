@@ -10,6 +10,7 @@ import { type PolledSignals, pollSignals } from '../../../relay/relay-signals.ts
 import type { Relay, RelayTurn } from '../../../relay/relay.ts'
 import { readLine } from '../../../relay/relay.ts'
 import type { AskServer } from '../../../relay/server-requests.ts'
+import { onRequest, STOP_ASKING, STOP_CHAT, STOP_TURN } from '../../../relay/server-requests.ts'
 import type { TurnRelayOptions } from '../../../relay/turn-relay.ts'
 import { TurnRelay } from '../../../relay/turn-relay.ts'
 import { defer } from '../../../shared/async.ts'
@@ -19,13 +20,14 @@ import type { Store } from '../../../store/store.ts'
 import type { TurnLogLimits } from '../../../turns/turn-log.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { OtherTurns, TurnRegistry } from '../../../turns/turn-registry.ts'
+import { createTimes } from '../../operations/metrics.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { LOCK_RETRY_MS } from './chat-locker.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import { findOpenQuestion } from './asking-turns.ts'
 
-export interface RelayedTurnsOptions extends Pick<TurnRelayOptions, 'onWritten' | 'onError'> {
+export interface RelayedTurnsOptions extends Pick<TurnRelayOptions, 'onError'> {
   readonly limits: TurnLogLimits
 }
 
@@ -61,9 +63,17 @@ const WAITER_LOOKS = 2
 const KEEP_ENDED_MS = 60_000
 const REMOVE_EVERY_MS = 10_000
 
+/** Turns are written for other servers 20 times a second. */
+const LAG_SECONDS = [0.05, 0.075, 0.1, 0.25, 0.5, 1, 2, 5, 15]
+
 /** The running turns of other servers. Without a relay, none of them can be read here. */
 export class RelayedTurns implements OtherTurns {
   readonly #options: RelayedTurnsOptions
+  readonly #lag = createTimes(
+    'relay.lag',
+    'How long content of turns waited until other servers could read it.',
+    LAG_SECONDS,
+  )
   readonly #recovering = new Map<string, Promise<void>>()
   #ledger: Ledger | undefined
   #opened: Opened | undefined
@@ -88,7 +98,7 @@ export class RelayedTurns implements OtherTurns {
     this.#ledger = ledger
     if (!relay) {
       // No other process reads turns of this one.
-      const handlers = { ...options.handlers, 'stop-turn': async () => true }
+      const handlers = [...options.handlers, onRequest(STOP_TURN, async () => true)]
       const polled = { ...options, handlers, worker, isAwaited: isAsked }
       if (signals) this.#signals = pollSignals({ ...polled, signals })
       return
@@ -99,6 +109,7 @@ export class RelayedTurns implements OtherTurns {
       relay,
       worker,
       leaseMs,
+      onWritten: (lagMs) => this.#lag.record(lagMs / 1_000),
       isAwaited: () => this.#waiting.size > 0 || options.isAwaited(),
       onTurnChange: (change) => {
         options.onTurnChange(change)
@@ -160,7 +171,7 @@ export class RelayedTurns implements OtherTurns {
       // A lock without a turn could not be released, and expires.
       if (!owner || owner.token === askedFor) return
       if (!ask) break
-      if (await ask(owner.worker, 'stop-chat', { chat: key, messageId })) return
+      if (await ask(owner.worker, STOP_CHAT, { chat: key, messageId })) return
       // That turn had ended before. The one that waited for it may be that of a third server.
       askedFor = owner.token
     }
@@ -178,7 +189,7 @@ export class RelayedTurns implements OtherTurns {
     const key = toAppChat(ledger, chat)
     if (await findOpenQuestion(backend, chat)) {
       const owner = await ledger.locks.findOther(key)
-      if (owner && (await ask(owner.worker, 'stop-asking', { chat: key }))) return true
+      if (owner && (await ask(owner.worker, STOP_ASKING, { chat: key }))) return true
     }
     return this.#opened ? this.#opened.turns.stop(key, { ifUnwatched: true }) : false
   }

@@ -24,6 +24,7 @@ import { type Turn, isClosing } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { ChosenAgent } from '../chat-agents.ts'
+import type { ChatRuns } from '../chat-runs.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
 import { checkRewind, prepareRewind } from './rewinds.ts'
@@ -34,19 +35,19 @@ import { prefillTurn, replayStored, streamRun } from './turn-runs.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
-  /** Whether a live session has the call of an approval, or the call of the agent that made it. */
-  readonly isLive: (approval: Approval) => Promise<boolean>
+  /** Whether an open run continues the call of an approval, or the call of the agent that made it. */
+  readonly isTaken: ChatRuns['continues']
 }
 
-/** A live session has the call that a turn was to resume, and continues it. */
-export class LiveCallError extends ProtocolError {
+/** An open run continues the call that a turn was to resume. */
+export class CallTakenError extends ProtocolError {
   constructor() {
     super('nothing-new')
   }
 }
 
-/** The events of one message of a live session. */
-export interface LiveStream {
+/** The events of one message of an open run. */
+export interface TurnSource {
   readonly events: AsyncQueue<Event>
   /** Whether calls still run at the end of the events. */
   readonly leavesCalls: () => boolean
@@ -176,9 +177,9 @@ export class TurnService {
       background: responses.background === true,
       finishes: responses.finishes === true,
       prepare: async (turn) => {
-        // LV640: a live session may have taken the call while this turn waited for the chat.
+        // LV640: an open run may have taken the call while this turn waited for the chat.
         const reported = approval ?? responses.reports
-        if (reported && (await this.#options.isLive(reported))) throw new LiveCallError()
+        if (reported && (await this.#options.isTaken(reported))) throw new CallTakenError()
         try {
           if (decision) await this.#recordDecision(backend, turn, decision)
           else if (approval) await this.#startCall(backend, turn, approval)
@@ -209,11 +210,11 @@ export class TurnService {
     })
   }
 
-  /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. A live session itself writes the ends of its calls. */
-  async cancelPending(chat: ChatRef, isLive: (approval: Approval) => boolean): Promise<void> {
+  /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. An open run itself writes the ends of its calls. */
+  async cancelPending(chat: ChatRef, isOfRun: (approval: Approval) => boolean): Promise<void> {
     if (this.#options.whilePending === 'keep') return
     const backend = await this.#backend.get()
-    await cancelPending(backend, toAppChat(backend, chat), isLive)
+    await cancelPending(backend, toAppChat(backend, chat), isOfRun)
   }
 
   /**
@@ -243,9 +244,9 @@ export class TurnService {
     return undefined
   }
 
-  /** Streams a message of a live session when the previous turn has ended. */
-  async streamLive(chat: ChatRef, messageId: string, live: LiveStream): Promise<Turn> {
-    const { events, leavesCalls, resumes, background, userMessageId, graceMs } = live
+  /** Streams a message of an open run when the previous turn has ended. */
+  async streamFrom(chat: ChatRef, messageId: string, source: TurnSource): Promise<Turn> {
+    const { events, leavesCalls, resumes, background, userMessageId, graceMs } = source
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
     let replayed: ReplayedTurn | undefined
@@ -254,12 +255,12 @@ export class TurnService {
       background,
       userMessageId,
       graceMs,
-      // Allowed while the bridge closes: the calls of an open session have ended. New sessions are refused earlier.
+      // Allowed while the bridge closes: the calls of an open run have ended. New runs are refused earlier.
       finishes: true,
       prepare: async (turn) => {
         const stored = resumes ? await backend.sessions.findTurn(key, messageId) : undefined
         if (!stored) return
-        // Replay the stored events, and take only later ones from the live session.
+        // Replay the stored events, and take only later ones from the run.
         const storedIds = new Set(stored.runs.flat().map(({ id }) => id))
         events.removeThroughLast(({ id }) => storedIds.has(id))
         replayed = closeAtPause(replayTurn(stored, this.#options))

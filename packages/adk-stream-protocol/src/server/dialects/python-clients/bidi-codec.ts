@@ -15,11 +15,11 @@ interface BidiCodecOptions {
   /** Whether the client reads a turn. */
   readonly isReading: () => boolean
   /** Whether a stream stays open while approvals are requested, so that several can follow each other in it. */
-  readonly hasLiveModel: boolean
+  readonly keepsTurnsOpen: boolean
 }
 
 /** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */
-export function openBidiCodec({ handle, isReading, hasLiveModel }: BidiCodecOptions): FrameCodec {
+export function openBidiCodec({ handle, isReading, keepsTurnsOpen }: BidiCodecOptions): FrameCodec {
   return {
     read: (bytes) => {
       const event = readBidiEvent(bytes)
@@ -31,7 +31,7 @@ export function openBidiCodec({ handle, isReading, hasLiveModel }: BidiCodecOpti
     encode: toTransientFrames,
     refuse: (fault) =>
       isReading() ? [transientFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
-    toOrder: (sink, seen) => toCallByCall(hasLiveModel ? toTextLast(sink) : sink, seen),
+    toOrder: (sink, seen) => toCallByCall(keepsTurnsOpen ? toTextLast(sink) : sink, seen),
     toSink: (_requestId, writing) => toTextFrames(writing),
   }
 }

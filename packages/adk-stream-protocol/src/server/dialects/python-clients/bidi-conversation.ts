@@ -13,7 +13,7 @@ import { keepNewest } from '../../../shared/collections.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { LazyBackend } from '../../chats/backend.ts'
 import type { ApprovalDecisions } from '../../chats/decisions/approval-decisions.ts'
-import type { LiveRuns } from '../../chats/live-runs.ts'
+import type { ChatRuns } from '../../chats/chat-runs.ts'
 import { findStoredCall } from '../../chats/host/stored-calls.ts'
 import type { FrameHandlers } from '../../sockets/frame-handlers.ts'
 import type { BidiEvent } from './bidi-events.ts'
@@ -23,8 +23,8 @@ interface FoundCall {
   readonly known: NamedApproval | undefined
   /** The message that contains the call. */
   readonly messageId: string | undefined
-  /** Whether a live session of this process continues after the response. */
-  readonly live: boolean
+  /** Whether an open run of this process continues after the response. */
+  readonly isOpen: boolean
 }
 
 type FindCall = (chat: ChatRef, id: string) => Promise<FoundCall>
@@ -32,22 +32,22 @@ type FindCall = (chat: ChatRef, id: string) => Promise<FoundCall>
 export interface CallFinderParts {
   readonly decisions: ApprovalDecisions
   readonly backend: LazyBackend
-  readonly runs: LiveRuns | undefined
+  readonly runs: Pick<ChatRuns, 'findCall' | 'keepTurnsOpen'>
 }
 
-/** Returns a function that finds a call in the ledger, the live sessions or the stored messages. */
+/** Returns a function that finds a call in the ledger, the open runs or the stored messages. */
 export function createCallFinder({ decisions, backend, runs }: CallFinderParts): FindCall {
   return async (chat, id) => {
     const known = await decisions.find(chat, id)
     const toolCallId = known?.toolCallId ?? id
-    const liveCalls = runs?.find(chat)?.calls
+    const open = runs.findCall(chat, toolCallId)
     const stored = async (): Promise<string | undefined> =>
       (await findStoredCall(await backend.get(), chat, toolCallId))?.messageId
-    const messageId = known?.messageId ?? liveCalls?.messageOf(toolCallId) ?? (await stored())
+    const messageId = known?.messageId ?? open?.messageId ?? (await stored())
     return {
       known,
       messageId,
-      live: liveCalls?.has(toolCallId) === true,
+      isOpen: open !== undefined,
     }
   }
 }
@@ -186,10 +186,10 @@ export class BidiConversation {
   }
 
   /** Whether the client reads the stream that continues after a response, or has read all of it. */
-  #isStreamedHere({ decision, known, live, messageId }: ToolResponse): boolean {
+  #isStreamedHere({ decision, known, isOpen, messageId }: ToolResponse): boolean {
     if (messageId === undefined) return true
     const isRead = this.#options.reading().some((turn) => turn.messageId === messageId)
-    if (live && isRead) return true
+    if (isOpen && isRead) return true
     return decision !== undefined && known?.waits === false && this.#read.has(messageId)
   }
 

@@ -8,10 +8,7 @@ import { BidiConversation, createCallFinder } from './bidi-conversation.ts'
 import { BIDI_SUBPROTOCOL, isBidiShaped } from './bidi-events.ts'
 
 /** Creates the protocol of the clients of the earlier Python server. */
-export function createBidiProtocol(
-  parts: CallFinderParts,
-  { hasLiveModel }: { readonly hasLiveModel: boolean },
-): SocketProtocol {
+export function createBidiProtocol(parts: CallFinderParts): SocketProtocol {
   const findCall = createCallFinder(parts)
   return {
     subprotocol: BIDI_SUBPROTOCOL,
@@ -30,7 +27,7 @@ export function createBidiProtocol(
         codec: openBidiCodec({
           handle: (event) => conversation.handle(event),
           isReading: () => readers.size > 0,
-          hasLiveModel,
+          keepsTurnsOpen: parts.runs.keepTurnsOpen,
         }),
         start: () => conversation.open(),
         admitTurn: (turn) => {
