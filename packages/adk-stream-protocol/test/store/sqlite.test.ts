@@ -12,7 +12,14 @@ import { FIRST_VERSION } from '../../src/store/schema-version.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { canReadChangeTags } from '../../src/store/store.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
-import { idsOf, key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
+import {
+  chat,
+  idsOf,
+  key,
+  lockOf,
+  readSession,
+  textEvent,
+} from '../../src/store/contract/fixtures.ts'
 import { refusal } from './support/subjects.ts'
 
 test('[ST9] a second session with the same id is a conflict', async () => {
@@ -107,25 +114,72 @@ test('[ST14] every acknowledged append survives a SIGKILL completely', async () 
   await using child = await startChild('append', path)
   expect(await child.nextLine()).toBe('ready')
   child.go()
-  let acknowledged = 0
-  while (acknowledged < 40) acknowledged = Number(await child.nextLine())
+  const acknowledged = new Map<string, number>()
+  const read = (line: string): void => {
+    const [chatId = '', number] = line.split(' ')
+    acknowledged.set(chatId, Number(number))
+  }
+  while ((acknowledged.get(key.sessionId) ?? 0) < 40) read(await child.nextLine())
   child.kill()
   await child.exitCode
-  acknowledged = Math.max(acknowledged, ...child.unread().map(Number))
+  for (const line of child.unread()) read(line)
   await using store = await openSqliteStore({ path })
-  const session = await readSession(store.sessions)
-  const stored = session.events.length
-  expect(stored).toBeGreaterThanOrEqual(acknowledged)
-  expect(idsOf(session)).toEqual(Array.from({ length: stored }, (_, n) => `event-${n + 1}`))
-  expect(session.state).toEqual({ number: stored, 'user:number': stored, 'app:number': stored })
+  expect(acknowledged.size).toBe(3)
+  for (const [chatId, number] of acknowledged) {
+    const session = await readSession(store.sessions, { ...key, sessionId: chatId })
+    const stored = session.events.length
+    expect(stored).toBeGreaterThanOrEqual(number)
+    expect(idsOf(session)).toEqual(Array.from({ length: stored }, (_, n) => `event-${n + 1}`))
+    const shared = { [`user:${chatId}`]: stored, [`app:${chatId}`]: stored }
+    expect(session.state).toMatchObject({ number: stored, ...shared })
+  }
   expect(new Database(path).pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }])
+})
+
+test('[ST1860] chats that write at the same moment share a commit, which a store that closes does not drop', async () => {
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
+  const store = await openSqliteStore({ path })
+  const lock = (chatId: string) =>
+    store.approvals.lockChat({ ...chat, chatId }, lockOf(chatId, 60_000))
+  const numbers = Array.from({ length: 20 }, (_, number) => number)
+  const readGrowth = async (work: () => Promise<unknown>): Promise<number> => {
+    const { size } = await stat(`${path}-wal`)
+    await work()
+    return (await stat(`${path}-wal`)).size - size
+  }
+  const apart = await readGrowth(async () => {
+    for (const number of numbers) await lock(`apart-${number}`)
+  })
+  const together = await readGrowth(() => Promise.all(numbers.map((n) => lock(`together-${n}`))))
+  expect(together).toBeLessThan(apart / 3)
+  const last = Promise.all([lock('last-1'), lock('last-2')])
+  await store.close()
+  expect(await last).toEqual([true, true])
+})
+
+test('[ST1860] other writes run at once, after those that wait to share a commit', async () => {
+  const connection = await openDatabase(':memory:')
+  const order: string[] = []
+  const add = (name: string) => () => void order.push(name)
+  const chats = ['first', 'second', 'third']
+  const writes = chats.map((id) => connection.writeTogether(['app', 'user', id], add(id)))
+  expect(order).toEqual(['first'])
+  const slow = connection.write(() => {
+    // Longer than queued writes run without yielding to the event loop.
+    for (const until = performance.now() + 20; performance.now() < until;);
+    order.push('slow')
+  })
+  const last = connection.write(add('last'), 'process-death')
+  expect(order).toEqual([...chats, 'slow', 'last'])
+  await Promise.all([...writes, slow, last])
+  connection.close()
 })
 
 test('[ST180] two connections that concurrently set an agent get the same one', async () => {
   await using folder = await temporaryDirectory()
   await using one = await openSqliteStore({ path: folder.file('s.db') })
   await using two = await openSqliteStore({ path: folder.file('s.db') })
-  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, by) => (by % 2 ? one : two).chats.assignAgent(chat, `a${by}`)),
   )

@@ -1,8 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 
+import type { Session } from '@google/adk'
+
 import { canAppendResponse } from '../../agent/history/cut-events.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { ChatLock } from '../../approvals/approval-store.ts'
+import { StoreError } from '../store-error.ts'
 import { canReadLocked } from '../store.ts'
 import type { ApprovalSubject, ContractTest, StoreContractOptions } from './contract-test.ts'
 import { expect, expectRefusal } from './contract-test.ts'
@@ -121,6 +124,38 @@ function testLocks(test: ContractTest, open: Open): void {
     const again = await readSession(one.sessions)
     await one.sessions.appendEvent({ session: again, event: textEvent('e-3') })
     expect(idsOf(await readSession(two.sessions))).toEqual(['e-1', 'e-2', 'e-3'])
+  })
+
+  test('[ST1860] of writes to many chats at the same moment, each has its own result', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    const sessions: Session[] = []
+    for (let number = 0; number < 9; number += 1) {
+      const chatId = `chat-${number}`
+      const session = await one.sessions.createSession({ ...key, sessionId: chatId })
+      const ref = { ...CHAT, chatId }
+      expect(await one.approvals.lockChat(ref, lockOf('first', 60_000))).toBe(true)
+      if (number % 3 === 1) await two.approvals.lockChat(ref, lockOf('second', 0))
+      if (number % 3 === 2) await two.sessions.deleteSession({ ...key, sessionId: chatId })
+      sessions.push(session)
+    }
+    const append = async (session: Session, id: string): Promise<string | undefined> => {
+      const appended = one.sessions.appendEvent({ session, event: textEvent(id) })
+      return appended.then(
+        () => undefined,
+        (error: unknown) => (error instanceof StoreError ? error.code : String(error)),
+      )
+    }
+    const results = await Promise.all(
+      ['e-1', 'e-2'].flatMap((id) => sessions.map((session) => append(session, id))),
+    )
+    const expected = [undefined, 'lock-lost', 'session-gone']
+    expect(results).toEqual(results.map((_, index) => expected[index % 3]))
+    for (const [index, { id }] of sessions.entries()) {
+      const stored = await two.sessions.getSession({ ...key, sessionId: id })
+      const found = [['e-1', 'e-2'], [], undefined][index % 3]
+      expect(stored && idsOf(stored)).toEqual(found)
+    }
   })
 
   test('[ST80] the response of a call is stored although its process unlocks the chat meanwhile', async () => {

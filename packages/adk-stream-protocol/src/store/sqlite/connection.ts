@@ -2,6 +2,7 @@ import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:time
 
 import Database from 'libsql'
 import AsyncDatabase from 'libsql/promise'
+import { joinKey, type SessionKey } from '../keys.ts'
 import { StoreError } from '../store-error.ts'
 import { DatabaseFile } from './database-file.ts'
 
@@ -25,11 +26,14 @@ export interface Statement<Row> {
   select(...values: SqlValue[]): Promise<Row[]>
 }
 
-/** A write that waits for the write lock. */
+/** A write that waits for its transaction. */
 interface QueuedWrite {
-  /** Runs the transaction. Returns false, and changes nothing, if another connection holds the write lock. */
-  readonly attempt: () => boolean
-  readonly reject: (error: StoreError) => void
+  readonly work: () => unknown
+  readonly durability: Durability
+  /** Whether it may run in one transaction with the writes before and after it that may, too. */
+  readonly isShared: boolean
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
   readonly deadline: number
 }
 
@@ -48,6 +52,8 @@ export class Connection {
   /** In request order. A write never overtakes an earlier one. */
   readonly #queue: QueuedWrite[] = []
   #isQueueRunning = false
+  /** The chat that has written first in this turn of the event loop. */
+  #firstChat: string | undefined
   #checkpoints: Checkpoints | undefined
   readonly #file: DatabaseFile
 
@@ -97,40 +103,27 @@ export class Connection {
 
   /** Runs writes in one transaction. Waits for the write lock, after all writes that were requested before. `work` runs once. */
   write<Result>(work: () => Result, durability: Durability = 'power-loss'): Promise<Result> {
-    return this.#enqueue(durability, (resolve) => {
-      if (!this.#beginWrite()) return false
-      resolve(this.#commitAfter(work))
-      return true
-    })
-  }
-
-  /** Like `write`, for a single statement. SQLite runs it as a transaction, without the calls that begin and commit one. */
-  writeOne<Result>(run: () => Result, durability: Durability = 'power-loss'): Promise<Result> {
-    return this.#enqueue(durability, (resolve) => {
-      try {
-        resolve(run())
-        return true
-      } catch (error) {
-        if (!isBusy(error)) throw error
-        this.#endPending(run)
-        return false
-      }
-    })
+    const written = this.#enqueue(work, durability, false)
+    this.#startQueue()
+    return written
   }
 
   /**
-   * ST90: ends a statement that found the database locked. libsql leaves it pending until it runs again, and SQLite commits no
-   * transaction of this connection meanwhile, not even one that only reads. A statement that may not write ends with an error.
+   * ST1860: like `write` with `process-death`, but in one transaction with the writes of other chats in the same turn of the event loop. A
+   * write that fails does not affect the others. The first chat of the turn does not wait for others.
    */
-  #endPending(run: () => unknown): void {
-    this.exec('PRAGMA query_only = ON')
-    try {
-      run()
-    } catch {
-      // It has changed nothing.
-    } finally {
-      this.exec('PRAGMA query_only = OFF')
+  writeTogether<Result>(chat: SessionKey, work: () => Result): Promise<Result> {
+    if (this.#firstChat === undefined) {
+      setImmediate(() => {
+        this.#firstChat = undefined
+        this.#startQueue()
+      })
     }
+    const key = joinKey(chat)
+    this.#firstChat ??= key
+    const written = this.#enqueue(work, 'process-death', true)
+    if (this.#firstChat === key) this.#startQueue()
+    return written
   }
 
   /** Runs work that may be repeated, until the database is not locked or the busy timeout has passed. */
@@ -175,6 +168,7 @@ export class Connection {
   /** Closes the database. Rejects writes that are still waiting. */
   close(): void {
     void this.endBackground()
+    this.#startQueue()
     const database = this.#database
     if (database === undefined) return
     this.#database = undefined
@@ -200,28 +194,18 @@ export class Connection {
     }
   }
 
-  /** Calls `transact` until it returns true: until no other connection holds the write lock. */
-  #enqueue<Result>(
-    durability: Durability,
-    transact: (resolve: (result: Result) => void) => boolean,
-  ): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const attempt = (): boolean => {
-        try {
-          if (durability === 'power-loss') this.#file.check()
-          else this.#file.checkSometimes()
-          this.#setDurability(durability)
-          if (!transact(resolve)) return false
-          this.#checkpoints?.countCommit()
-        } catch (error) {
-          reject(error)
-        }
-        return true
-      }
-      if (this.#queue.length === 0 && attempt()) return
-      this.#queue.push({ attempt, reject, deadline: performance.now() + this.busyTimeoutMs })
-      if (!this.#isQueueRunning) void this.#runQueue()
+  #enqueue<Result>(work: () => Result, durability: Durability, isShared: boolean): Promise<Result> {
+    const deadline = performance.now() + this.busyTimeoutMs
+    return new Promise((settle, reject) => {
+      // It is called with the result of `work`.
+      const resolve = settle as QueuedWrite['resolve']
+      this.#queue.push({ work, durability, isShared, resolve, reject, deadline })
     })
+  }
+
+  /** Runs the queue, unless it is being run. Without waiting if no other connection has the write lock. */
+  #startQueue(): void {
+    if (!this.#isQueueRunning) void this.#runQueue()
   }
 
   async #runQueue(): Promise<void> {
@@ -229,11 +213,10 @@ export class Connection {
     let tries = 0
     let since = performance.now()
     for (let head = this.#queue[0]; head !== undefined; head = this.#queue[0]) {
-      if (head.attempt()) {
-        this.#queue.shift()
+      if (this.#runFirst(head)) {
         tries = 0
         // The queue may be long. Yield to the event loop from time to time.
-        if (performance.now() - since < MAX_RUN_MS) continue
+        if (this.#queue.length === 0 || performance.now() - since < MAX_RUN_MS) continue
         await yieldToEventLoop()
       } else {
         this.#refuseOverdue()
@@ -243,6 +226,42 @@ export class Connection {
       since = performance.now()
     }
     this.#isQueueRunning = false
+  }
+
+  /** Runs the first write of the queue, or the first ones that share a transaction. Returns false if another connection has the write lock. */
+  #runFirst(first: QueuedWrite): boolean {
+    const { durability } = first
+    const group = first.isShared ? firstShared(this.#queue) : [first]
+    try {
+      if (durability === 'power-loss') this.#file.check()
+      else this.#file.checkSometimes()
+      this.#setDurability(durability)
+      if (!this.#beginWrite()) return false
+      const finish = this.#commitAfter(() =>
+        group.length === 1 ? [runWrite(first)] : group.map((write) => this.#runBeside(write)),
+      )
+      this.#checkpoints?.countCommit()
+      for (const settle of finish) settle()
+    } catch (error) {
+      for (const { reject } of group) reject(error)
+    }
+    this.#queue.splice(0, group.length)
+    return true
+  }
+
+  /** Runs one of several writes in a transaction. If it fails, only its own changes are undone. Returns what to call after the commit. */
+  #runBeside(write: QueuedWrite): () => void {
+    this.exec('SAVEPOINT shared')
+    try {
+      const settle = translateErrors(() => runWrite(write))
+      this.exec('RELEASE shared')
+      return settle
+    } catch (error) {
+      // SQLite has rolled back the whole transaction after a full disk or an I/O error.
+      if (!this.#open().inTransaction) throw error
+      this.exec('ROLLBACK TO shared; RELEASE shared')
+      return () => write.reject(error)
+    }
   }
 
   #refuseOverdue(): void {
@@ -357,6 +376,21 @@ function startCheckpoints(path: string): Checkpoints {
 
 /** About 40 MB. SQLite's default is 1,000. */
 const MAX_LOG_PAGES = 10_000
+
+/** At most this many writes share a transaction: other processes wait for it. */
+const MAX_SHARED = 50
+
+/** Returns the first writes of a queue that share a transaction. */
+function firstShared(queue: readonly QueuedWrite[]): readonly QueuedWrite[] {
+  const end = queue.findIndex(({ isShared }) => !isShared)
+  return queue.slice(0, Math.min(end === -1 ? queue.length : end, MAX_SHARED))
+}
+
+/** Runs a write. Returns what to call after the commit. */
+function runWrite({ work, resolve }: QueuedWrite): () => void {
+  const result = work()
+  return () => resolve(result)
+}
 
 /** How long queued writes run without yielding to the event loop, in ms. */
 const MAX_RUN_MS = 5

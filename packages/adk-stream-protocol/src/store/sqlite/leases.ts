@@ -52,7 +52,7 @@ export async function restartLeaseClock(connection: Connection): Promise<void> {
   const restart = connection.prepare(
     'UPDATE lease_clock SET at = ?1, ticked_at = ?1 WHERE ticked_at > ?1',
   )
-  await connection.writeOne(() => restart.run(monotonicNow()))
+  await connection.write(() => restart.run(monotonicNow()))
 }
 
 /**

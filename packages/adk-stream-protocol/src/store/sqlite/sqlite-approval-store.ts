@@ -258,12 +258,12 @@ export class SqliteApprovalStore implements ApprovalStore {
   async tickLeases(maxGapMs: number): Promise<void> {
     // Usually nothing waits, and this query takes no lock.
     if ((await this.#statements.hasLeases.select()).length === 0) return
-    await this.#connection.writeOne(() => this.#tick(maxGapMs), 'process-death')
+    await this.#connection.write(() => this.#tick(maxGapMs), 'process-death')
   }
 
   async endLease(worker: string): Promise<void> {
     checkName('worker', worker)
-    await this.#connection.writeOne(
+    await this.#connection.write(
       () => this.#statements.endLease.run(worker, this.#leaseNow()),
       'process-death',
     )
@@ -297,9 +297,9 @@ export class SqliteApprovalStore implements ApprovalStore {
     const names = [checkName('worker', lock.worker), checkName('token', token)]
     const row = [...key, ...names, Number(lock.background)]
     // Locks and leases only concern running processes. After a power failure there are none.
-    const isLocked = await this.#connection.writeOne(
+    const isLocked = await this.#connection.writeTogether(
+      key,
       () => this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs) === 1,
-      'process-death',
     )
     if (!isLocked) return false
     this.#held.hold(key, token)
@@ -345,7 +345,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     const key = chatColumns(chat)
     if (this.#held.release(key, token)) this.#sessions?.dropLocked(key)
     const row = [...key, checkName('token', token)]
-    await this.#connection.writeOne(() => this.#statements.unlockChat.run(...row), 'process-death')
+    await this.#connection.write(() => this.#statements.unlockChat.run(...row), 'process-death')
   }
 
   async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {

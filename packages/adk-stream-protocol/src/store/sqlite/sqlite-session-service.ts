@@ -232,7 +232,7 @@ export class SqliteSessionService
     const timestamp = checkTimestamp(event.timestamp)
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
-    const isStored = await this.#connection.write(() => {
+    const write = () => {
       // Read when it is written: this process may have unlocked the chat, or locked it again, while the write waited.
       const token = this.#held.tokenOf(key) ?? null
       const isMissing =
@@ -252,7 +252,10 @@ export class SqliteSessionService
       }
       this.#appendShared(session, delta)
       return true
-    }, 'process-death')
+    }
+    const isStored = await (isText(event)
+      ? this.#connection.writeTogether(key, write)
+      : this.#connection.write(write, 'process-death'))
     if (isStored) this.dropLocked(key)
     return isStored
   }
@@ -287,6 +290,11 @@ export class SqliteSessionService
     const updatedAt = this.#statements.readLastTimestamp.rows(session)[0]?.timestamp ?? created_at
     this.#statements.changeSession.run(...key, updatedAt, encodeState(state))
   }
+}
+
+/** Whether an event may wait for others. A call may not: a person decides as soon as it is shown, and the chat must be free then. */
+function isText({ content }: Event): boolean {
+  return content?.parts?.every(({ text }) => text !== undefined) === true
 }
 
 function viewSession(

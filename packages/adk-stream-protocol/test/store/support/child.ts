@@ -1,21 +1,30 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { Session } from '@google/adk'
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import { key, textEvent } from '../../../src/store/contract/fixtures.ts'
 
 // A second process for the store's tests: `child.ts <program> <database file>`. It says `ready`, starts at the first
 // line of its input, and reports on its output, one line each.
 
+const CHATS = ['chat-1', 'chat-2', 'chat-3']
+
 const programs: Record<string, (path: string) => Promise<void>> = {
-  /** Appends events until it is killed, and reports each acknowledged one. */
+  /** Appends events to several chats at once until it is killed, and reports each acknowledged one. */
   async append(path) {
     const store = await openSqliteStore({ path })
-    const session = await store.sessions.getOrCreateSession(key)
+    const sessions = await Promise.all(
+      CHATS.map((sessionId) => store.sessions.getOrCreateSession({ ...key, sessionId })),
+    )
     for (let number = 1; ; number += 1) {
-      const event = textEvent(`event-${number}`)
-      event.actions.stateDelta = { number, 'user:number': number, 'app:number': number }
-      await store.sessions.appendEvent({ session, event })
-      report(String(number))
+      const appendTo = async (session: Session): Promise<void> => {
+        const event = textEvent(`event-${number}`)
+        const { id } = session
+        event.actions.stateDelta = { number, [`user:${id}`]: number, [`app:${id}`]: number }
+        await store.sessions.appendEvent({ session, event })
+        report(`${id} ${number}`)
+      }
+      await Promise.all(sessions.map(appendTo))
     }
   },
 

@@ -56,7 +56,7 @@ export function sqliteBrowserCalls(
     takeDue: async (appName, ...rest) => {
       // Usually nothing is due, and this query takes no lock.
       if ((await findDue(appName, leaseNow())).length === 0) return []
-      return connection.writeOne(
+      return connection.write(
         () => takeDue.rows(...toSql([appName, leaseNow(), ...rest])),
         'process-death',
       )

@@ -7,7 +7,7 @@ export const IN_CHAT = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
 export function queriesOf(connection: Connection) {
   const prepareWrite = <Row>(sql: string, ...durability: 'process-death'[]): Query<Row> => {
     const statement = connection.prepare<Row>(sql)
-    return (...values) => connection.writeOne(() => statement.rows(...toSql(values)), ...durability)
+    return (...values) => connection.write(() => statement.rows(...toSql(values)), ...durability)
   }
   return {
     read: <Row>(sql: string): Query<Row> => {
