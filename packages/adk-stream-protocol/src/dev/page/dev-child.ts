@@ -1,7 +1,6 @@
 import module from 'node:module'
 import type { Socket } from 'node:net'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
 
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -10,6 +9,7 @@ import type { Store } from '../../store/store.ts'
 import type { ConnectionServer } from './connection-server.ts'
 import { createConnectionServer } from './connection-server.ts'
 import { describeLoadError } from '../load/describe-load-error.ts'
+import { openArtifacts } from './dev-artifacts.ts'
 import type { ChildMessage, DevRequest, ParentMessage } from './dev-messages.ts'
 import { loadEnvironment } from '../load/environment.ts'
 import { findStudio } from '../load/find-package.ts'
@@ -72,7 +72,7 @@ async function importAgents() {
   ])
   // ADK logs every request. The terminal shows errors only.
   adk.setLogLevel(adk.LogLevel.ERROR)
-  return { openAgents, describeAgents, openDatabase, FileArtifactService: adk.FileArtifactService }
+  return { openAgents, describeAgents, openDatabase, adk }
 }
 
 const opening = openLoader(entry, { cwd, preload: importAgents })
@@ -103,7 +103,7 @@ async function load(request: DevRequest): Promise<void> {
   process.channel?.unref()
   const modules = await loadAgents(loader, { ...request, cwd })
   process.channel?.ref()
-  const { openAgents, describeAgents, openDatabase, FileArtifactService } = await importAgents()
+  const { openAgents, describeAgents, openDatabase, adk } = await importAgents()
   let store: Store | undefined
   const authenticate = choosingPerson(request.people)
   const opened = await openAgents(modules, async () => ({
@@ -115,7 +115,7 @@ async function load(request: DevRequest): Promise<void> {
     disconnectGraceMs: 30_000,
     elicitation: true,
     namePrincipal: (id) => request.people.find((person) => person.id === id)?.name,
-    artifactService: new FileArtifactService(pathToFileURL(request.artifacts).href),
+    artifactService: openArtifacts(adk, request.artifacts),
     ...(process.env['NODE_ENV'] !== 'production' && {
       recordModelCalls: 'with-authentication' as const,
       developer: true,
@@ -124,7 +124,7 @@ async function load(request: DevRequest): Promise<void> {
   }))
   const studio = await importStudio(findStudio(entry))
   const { bridge, settings, report } = opened
-  const adk = readAdkVersion(loader.adkCopies(), cwd)
+  const version = readAdkVersion(loader.adkCopies(), cwd)
   const models = [...new Set(report.agents.flatMap(({ model }) => model ?? []))]
   const info = {
     agents: describeAgents(settings),
@@ -171,7 +171,7 @@ async function load(request: DevRequest): Promise<void> {
       models,
       pendingApprovals: pendingApprovals ?? 0,
       notices: [
-        ...(adk?.notice === undefined ? [] : [adk.notice]),
+        ...(version?.notice === undefined ? [] : [version.notice]),
         ...(opened.noLive === undefined ? [] : [`No voice: ${opened.noLive}`]),
       ],
       files: loader.files(),
