@@ -29,6 +29,8 @@ export interface CallKind {
     /** Returns the schema of the value. Returns undefined if these terms ask for none. */
     readonly toSchema: (terms: ApprovalTerms) => AnswerSchema | undefined
   }
+  /** Returns the address of a page where a person can answer. Default: there is none. */
+  toAnswerUrl?(approval: Approval): string | undefined
   /**
    * Set if a call that was approved may ask this while it runs. `answered` is the result of the question when it was answered: the result of
    * the tool is that of the approved call.

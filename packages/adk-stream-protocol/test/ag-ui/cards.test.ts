@@ -313,11 +313,17 @@ describe('questions that are neither approvals nor forms', () => {
     it('[AG1540] [AP431] a sign-in is a card, which can be continued when the person has signed in', async () => {
       const client = open(person)
       await client.say('[[call find_way {}]][[then]][[say Go left.]]')
-      expect(shown(client)).toEqual(expect.arrayContaining(['Sign in to Maps', 'Continue']))
+      const [asked] = await asking.page(person).inbox()
+      const url = `http://localhost:4/sign-ins/${asked?.id}`
+      expect(shown(client)).toEqual(
+        expect.arrayContaining([`Sign in to Maps\n${url}`, 'Open localhost:4', 'Continue']),
+      )
+      expect(cardsOf(client)[0]?.get('open')?.action).toEqual({
+        functionCall: { call: 'openUrl', args: { url }, returnType: 'void' },
+      })
       await click(client, 0, 'approve')
       expect(client.refused).toEqual(['sign-in-needed'])
       expect(textsOf(client)).toEqual([expect.stringContaining('Sign in, or decline.') as string])
-      const [asked] = await asking.page(person).inbox()
       const response = await fetch(`${asking.url}/sign-ins/${asked?.id}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-api-key': person },

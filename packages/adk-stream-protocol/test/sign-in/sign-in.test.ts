@@ -106,3 +106,29 @@ test('[AP516] an API key that arrives while the person declines is not kept', as
   expect(await hanako.signIns()).toEqual([])
   expect(bridge.tokens).toEqual([])
 })
+
+test('[AP1900] the address of a question leads to the provider, or to a form for an API key', async () => {
+  const label = 'Maps & <b>'
+  await using bridge = await SignInBridge.open({
+    providers: { maps: { type: 'apiKey', label, check: () => true } },
+  })
+  const [hanako, mallory] = [bridge.person(), bridge.person('mallory')]
+  const id = await hanako.ask()
+  expect(await mallory.request('GET', `/sign-ins/${id}`)).toMatchObject({
+    status: 400,
+    text: expect.stringContaining('Close this window') as string,
+  })
+  const { status, headers } = await hanako.open(id)
+  expect([status, headers.get('set-cookie')]).toEqual([303, expect.stringContaining('HttpOnly')])
+  expect((await hanako.visit(headers.get('location') ?? '')).text).toContain('You are signed in')
+  await hanako.untilSaid('Done.')
+  expect((await hanako.open(id)).status).toBe(410)
+  const other = await hanako.ask('maps', 'chat-2')
+  const form = await hanako.open(other)
+  expect([form.status, await form.text()]).toEqual([
+    200,
+    expect.stringContaining('Maps &amp; &lt;b&gt;: API key') as string,
+  ])
+  expect(form.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+  expect(bridge.server.errors).toEqual([])
+})

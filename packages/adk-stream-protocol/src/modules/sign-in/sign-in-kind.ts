@@ -35,8 +35,8 @@ interface SignedIn {
 }
 
 /** Creates the kind of calls that wait for a sign-in. Without a source of credentials, no call can ask for one. */
-export function createSignInKind(source: CredentialSource | undefined): CallKind {
-  return source ? new SignInCalls(source) : { ...SIGN_IN_TERMS, isEnabled: false }
+export function createSignInKind(source?: CredentialSource, baseUrl = ''): CallKind {
+  return source ? new SignInCalls(source, baseUrl) : { ...SIGN_IN_TERMS, isEnabled: false }
 }
 
 const SIGN_IN = 'sign-in'
@@ -59,13 +59,19 @@ class SignInCalls implements CallKind {
   readonly hasPolicy = SIGN_IN_TERMS.hasPolicy
   readonly followUp = SIGN_IN_TERMS.followUp
   readonly #source: CredentialSource
+  readonly #baseUrl: string
   // By the actions of the call, which a copy of its context shares.
   readonly #waiting = new WeakMap<Context['actions'], SignInTerms>()
   readonly #signedIn = new WeakMap<Context['actions'], SignedIn>()
   readonly #approved = new WeakMap<Context['actions'], Approval>()
 
-  constructor(source: CredentialSource) {
+  constructor(source: CredentialSource, baseUrl: string) {
     this.#source = source
+    this.#baseUrl = baseUrl
+  }
+
+  toAnswerUrl({ id }: Approval): string {
+    return `${this.#baseUrl}/sign-ins/${encodeURIComponent(id)}`
   }
 
   prepare(call: ToolCall, { host }: CallPlace): void {

@@ -77,6 +77,11 @@ export function signInRoutes(core: Core, parts: SignInParts): readonly Route[] {
       path: '/sign-ins/:id',
       handle: (request) => beginSignIn(core, { ...parts, cookie }, request),
     },
+    {
+      method: 'GET',
+      path: '/sign-ins/:id',
+      handle: (request) => openSignIn(core, { ...parts, cookie }, request),
+    },
     { method: 'DELETE', path: '/sign-ins/:name', handle: remove },
     { method: 'GET', path: '/sign-in/:name/callback', access: 'public', handle: callback },
   ]
@@ -101,12 +106,10 @@ interface OpenedSignIns extends Pick<Backend, 'ledger' | 'appName'> {
 /** Begins a sign-in for a question. With an API key, the sign-in ends at once. */
 async function beginSignIn(
   core: Core,
-  { cookie, ...parts }: SignInParts & { readonly cookie: BrowserCookie },
-  request: AuthenticatedRequest,
+  parts: BeginParts,
+  { principal, id, exchange }: AuthenticatedRequest,
 ): Promise<Reply> {
-  const { limits, onError } = core
-  const { principal, id, exchange } = request
-  const { apiKey, prompt } = checkInput(BeginBody, await readJson(exchange, limits), BAD_BODY)
+  const { apiKey, prompt } = checkInput(BeginBody, await readJson(exchange, core.limits), BAD_BODY)
   const opened = await openSignIns(core, parts)
   const { signIns } = opened
   const { owner, signIn } = await findQuestion(opened, principal, id)
@@ -119,9 +122,55 @@ async function beginSignIn(
     await answerQuestion(core, { signIns, owner, provider: signIn.provider, approvalId: id })
     return reply(200, { signedIn: true })
   }
+  const question = { owner, signIn, approvalId: id }
+  const { begun, headers } = await beginAt(core, parts, { signIns, question, exchange, prompt })
+  return withHeaders(reply(200, begun), headers)
+}
+
+/** Opens the page of a sign-in, for clients that show nothing but its address: that of the provider, or a form for an API key. */
+async function openSignIn(
+  core: Core,
+  parts: BeginParts,
+  { principal, id, exchange }: AuthenticatedRequest,
+): Promise<Reply> {
+  try {
+    const opened = await openSignIns(core, parts)
+    const { owner, signIn } = await findQuestion(opened, principal, id)
+    if (signIn.type === 'apiKey') return keyPage(signIn)
+    const question = { owner, signIn, approvalId: id }
+    const { signIns } = opened
+    const { begun, headers } = await beginAt(core, parts, { signIns, question, exchange })
+    return withHeaders(reply(303), { ...headers, location: begun.url })
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    if (error.code === 'sign-in-failed') return signInPage('failed')
+    return signInPage(error.status === 409 || error.status === 410 ? 'late' : 'unknown')
+  }
+}
+
+interface BeginParts extends SignInParts {
+  readonly cookie: BrowserCookie
+}
+
+/** Begins a sign-in at a provider. Returns the address, and the header that binds the sign-in to this browser. */
+async function beginAt(
+  { onError }: Core,
+  { cookie }: BeginParts,
+  {
+    signIns,
+    question: { owner, signIn, approvalId },
+    exchange,
+    prompt,
+  }: {
+    readonly signIns: SignIns
+    readonly question: Question & { readonly approvalId: string }
+    readonly exchange: Exchange
+    readonly prompt?: z.infer<typeof BeginBody>['prompt']
+  },
+) {
   const browser = cookie.read(exchange) ?? randomBytes(32).toString('base64url')
   const begun = await signIns
-    .begin(owner, signIn, { approvalId: id, browser, prompt })
+    .begin(owner, signIn, { approvalId, browser, prompt })
     .catch((cause: unknown) => {
       onError(cause)
       throw new ProtocolError('sign-in-failed', {
@@ -129,7 +178,7 @@ async function beginSignIn(
       })
     })
   if (!begun) throw new ProtocolError('unknown-approval')
-  return withHeaders(reply(200, begun), { 'set-cookie': cookie.write(browser) })
+  return { begun, headers: { 'set-cookie': cookie.write(browser) } }
 }
 
 const BeginBody = z.strictObject({
@@ -256,19 +305,57 @@ const PAGES: Readonly<
 /** Returns the page that a person sees after the provider. It closes itself after a sign-in, and never redirects. */
 function signInPage(outcome: Outcome): FileReply {
   const [status, english, japanese] = PAGES[outcome]
-  const nonce = randomBytes(16).toString('base64')
   const close = outcome === 'signed-in' ? 'window.close()' : ''
-  // The code and the state do not stay in the history of the browser.
-  const script = `history.replaceState(null,'',location.pathname);${close}`
-  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${english.split('.', 1)[0]}</title><body><main><p>${english}</p><p lang="ja">${japanese}</p></main><script nonce="${nonce}">${script}</script></body></html>`
+  return htmlPage({
+    status,
+    title: english.split('.', 1)[0] ?? '',
+    content: `<p>${english}</p><p lang="ja">${japanese}</p>`,
+    // The code and the state do not stay in the history of the browser.
+    script: `history.replaceState(null,'',location.pathname);${close}`,
+  })
+}
+
+/** Returns the form for an API key. It sends the key to the endpoint at its own address. */
+function keyPage({ label, help }: SignInTerms): FileReply {
+  const [, english, japanese] = PAGES['signed-in']
+  const name = escape(label)
+  return htmlPage({
+    status: 200,
+    title: name,
+    content: `<form><p><label>${name}: API key<br><input type="password" autocomplete="off" required autofocus></label></p>${help === undefined ? '' : `<p>${escape(help)}</p>`}<p><button>Sign in / <span lang="ja">サインイン</span></button></p></form><div role="status"></div>`,
+    script: `const [form]=document.forms,status=document.querySelector('[role=status]')
+form.onsubmit=async(event)=>{event.preventDefault()
+const body=JSON.stringify({apiKey:form.querySelector('input').value})
+try{const response=await fetch(location.pathname,{method:'POST',headers:{'content-type':'application/json'},body})
+const {error}=await response.json()
+if(error)status.textContent=error.message
+else{form.remove();status.innerHTML=${JSON.stringify(`<p>${english}</p><p lang="ja">${japanese}</p>`)};window.close()}
+}catch(error){status.textContent=String(error)}}`,
+  })
+}
+
+interface HtmlPage {
+  readonly status: number
+  readonly title: string
+  readonly content: string
+  readonly script: string
+}
+
+function htmlPage({ status, title, content, script }: HtmlPage): FileReply {
+  const nonce = randomBytes(16).toString('base64')
+  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${title}</title><body><main>${content}</main><script nonce="${nonce}">${script}</script></body></html>`
   return {
     type: 'file',
     status,
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': `default-src 'none'; script-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      'content-security-policy': `default-src 'none'; connect-src 'self'; script-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
       'referrer-policy': 'no-referrer',
     },
     bytes: Buffer.from(html),
   }
+}
+
+function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

@@ -218,6 +218,11 @@ export class SignInPerson extends Person {
     return this.request('POST', `/sign-ins/${id}`, body)
   }
 
+  /** Opens the address of a question in the browser. */
+  open(id: string): Promise<Response> {
+    return this.fetch(`${ORIGIN}/sign-ins/${id}`, { headers: { 'x-api-key': this.#id } })
+  }
+
   /** Signs in at the provider, up to the page of the callback. */
   async signIn(id: string, body: unknown = {}): Promise<{ status: number; text: string }> {
     const begun = await this.begin(id, body)

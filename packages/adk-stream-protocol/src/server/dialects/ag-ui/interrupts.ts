@@ -85,11 +85,15 @@ async function toInterrupt(
   return { interrupt, words, preview, link }
 }
 
-/** Returns the address that a question asks to open (AP506). The arguments of a call that nobody answers are those of the model. */
+/**
+ * Returns the address that a question asks to open (AP506), or where it can be answered. The arguments of a call that nobody answers are
+ * those of the model.
+ */
 function readLink({ kinds }: Backend, approval: Approval): OpenInterrupt['link'] {
-  const { url } = approval.args
-  const isAnswered = approval.terms.kind !== undefined && kinds.of(approval).answer !== undefined
-  if (!isAnswered || typeof url !== 'string' || !URL.canParse(url)) return undefined
+  const kind = kinds.of(approval)
+  const isAnswered = approval.terms.kind !== undefined && kind.answer !== undefined
+  const url = kind.toAnswerUrl?.(approval) ?? (isAnswered ? approval.args.url : undefined)
+  if (typeof url !== 'string' || !URL.canParse(url)) return undefined
   const { protocol, href, host } = new URL(url)
   return /^https?:$/.test(protocol) ? { url: href, host: toLiteral(host) } : undefined
 }
