@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 
 import { type BaseTool, LlmAgent } from '@google/adk'
+import type { BridgeOptions } from 'adk-stream-protocol/server'
 import { createBridge, signedCookie } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
@@ -22,13 +23,18 @@ interface ServeOptions {
   readonly basePath?: string
   /** How long a turn continues without a reader. Default 0. */
   readonly disconnectGraceMs?: number
+  /** Default: a free one. */
+  readonly port?: number
+  readonly signIn?: BridgeOptions['signIn']
 }
 
 /** Serves a built page, with the demo's security headers, and a bridge with an agent. */
 export async function serveWithBridge(
   emulator: Emulator,
-  { pageDir, dataDir, tools = [], basePath = '', disconnectGraceMs = 0 }: ServeOptions,
+  options: ServeOptions,
 ) {
+  const { pageDir, dataDir, tools = [], basePath = '', disconnectGraceMs = 0 } = options
+  const { port = 0, signIn } = options
   const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
   const model = await openModel(readSettings(environment))
   const store = await openSqliteStore({ path: join(dataDir, 'chats.db') })
@@ -40,11 +46,12 @@ export async function serveWithBridge(
     disconnectGraceMs,
     authenticate: signedCookie({ secret: () => store.secret('cookie') }),
     live: { model: model.live },
+    ...(signIn && { signIn }),
   })
   const page = createPage(pageDir)
   const server = await openHttpServer({
     host: '127.0.0.1',
-    port: 0,
+    port,
     drainMs: 500,
     upgrade: toUpgradeListener(bridge),
     listener: (request, response) => {

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import path from 'node:path'
 
-import type { BaseTool } from '@google/adk'
+import type { AuthConfig, BaseTool } from '@google/adk'
 import { FunctionTool, requestInputTool } from '@google/adk'
 import { browserTool } from 'adk-stream-protocol/server'
 import { startEmulator } from 'gemini-emulator'
@@ -15,6 +16,7 @@ import { z } from 'zod'
 
 import { launchChromium } from '../../e2e/support/launch-chromium.ts'
 import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
+import { listen } from '../../test/support/listen.ts'
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts'
 import { blocksOf, report } from './project.ts'
 
@@ -85,6 +87,10 @@ const INDEX = `<!doctype html><html lang="en"><head><title>AG-UI</title></head>
 await using directory = await temporaryDirectory()
 await buildPages(directory.path)
 
+const MAPS: AuthConfig = {
+  credentialKey: 'maps',
+  authScheme: { type: 'apiKey', in: 'header', name: 'x-key' },
+}
 const paid: string[] = []
 const TOOLS: BaseTool[] = [
   new FunctionTool({
@@ -106,12 +112,27 @@ const TOOLS: BaseTool[] = [
     parameters: z.object({}),
     requireConfirmation: true,
   }),
+  new FunctionTool({
+    name: 'find_way',
+    description: 'Finds the way.',
+    execute: (_args, context) => {
+      const key = context?.getAuthResponse(MAPS)?.apiKey
+      if (key === undefined) context?.requestCredential(MAPS)
+      return { way: key === 'the key' ? 'Left.' : 'None.' }
+    },
+  }),
 ]
 const pay = (amount: number, recipient: string): string =>
   `[[call process_payment {"amount":${amount},"recipient":"${recipient}"}]]`
 
 await using emulator = await startEmulator()
+const port = await findFreePort()
 await using server = await serveWithBridge(emulator, {
+  port,
+  signIn: {
+    baseUrl: `http://localhost:${port}/adk`,
+    providers: { maps: { type: 'apiKey', label: 'Maps', help: 'The key is: the key.' } },
+  },
   pageDir: directory.file('page'),
   dataDir: directory.path,
   tools: TOOLS,
@@ -172,7 +193,7 @@ async function openPage(context: BrowserContext, page: string, thread: string = 
   tab.setDefaultTimeout(120_000)
   const errors: string[] = []
   tab.on('pageerror', ({ message }) => errors.push(message))
-  await tab.goto(`${server.url}/?page=${page}&thread=${thread}`)
+  await tab.goto(`http://localhost:${port}/?page=${page}&thread=${thread}`)
   const box = tab.locator('textarea').first()
   await box.waitFor()
   return {
@@ -356,7 +377,31 @@ function checksOfCards(): Checks {
       await page.sees('Booked.')
       await page.close()
     },
+    'cards: a sign-in': async (context) => {
+      const page = await openPage(context, 'cards')
+      await page.say('[[call find_way {}]][[then]][[say Found it.]]')
+      const opened = context.waitForEvent('page')
+      const open = page.tab.getByRole('button', { name: `Open localhost:${port}` })
+      await open.waitFor()
+      await screenshot(page.tab, 'sign-in-card')
+      await open.click()
+      const form = await opened
+      await form.getByLabel('Maps: API key').fill('the key')
+      await screenshot(form, 'sign-in')
+      await Promise.all([form.waitForEvent('close'), form.getByRole('button').click()])
+      await page.tab.getByRole('button', { name: 'Continue' }).click()
+      await page.sees('Found it.')
+      await screenshot(page.tab, 'signed-in')
+      await page.close()
+    },
   }
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer()
+  const found = await listen(server)
+  server.close()
+  return found
 }
 
 /** Writes a picture if `SCREENSHOTS` names a folder. */
