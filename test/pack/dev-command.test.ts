@@ -1,5 +1,13 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -177,6 +185,52 @@ test('[DV1320] [DV1321] [DV1322] [DV1323] [DV1324] an agent is served without a 
   dev.stop()
   expect(await dev.exited).toBe(0)
 })
+
+/** The memory, the open files and the child processes of a process. */
+function measure(pid: number) {
+  const read = (name: string): string => readFileSync(`/proc/${pid}/${name}`, 'utf8')
+  return {
+    megabytes: Number(/VmRSS:\s+(\d+)/.exec(read('status'))?.[1]) / 1_024,
+    files: readdirSync(`/proc/${pid}/fd`).length,
+    children: read(`task/${pid}/children`).trim().split(' ').length,
+  }
+}
+
+// Where `/proc` is: on Linux.
+if (existsSync('/proc/self/fd'))
+  longTest(
+    '[DV1322] 100 saves in a row leave no memory, no open files and no processes behind',
+    async () => {
+      const cwd = path.join(project, 'saved')
+      const save = (version: number): void =>
+        write('saved', { 'version.mjs': versionOf(version), 'agent.mjs': agent(1) })
+      save(0)
+      const dev = new Command(cwd, ['--port', '0'], STUDIO)
+      const [, url = ''] = await dev.until(/Page +(http:\S+)/)
+      const settled = () =>
+        // The version that serves, and the process for the next one.
+        vi.waitUntil(() => measure(dev.pid).children === 2 && measure(dev.pid), {
+          timeout: 120_000,
+          interval: 100,
+        })
+      const saveTimes = async (from: number, to: number): Promise<void> => {
+        for (let version = from; version <= to; version += 1) {
+          save(version)
+          await dev.until(/✔ reloaded/)
+          expect(await say(url, `chat-${version}`, 'Hello')).toContain('not a model')
+        }
+      }
+      await saveTimes(1, 5)
+      const before = await settled()
+      await saveTimes(6, 105)
+      const after = await settled()
+      expect(after.megabytes - before.megabytes).toBeLessThan(50)
+      expect(after.files).toBeLessThanOrEqual(before.files + 1)
+      dev.stop()
+      expect(await dev.exited).toBe(0)
+    },
+    7_200_000,
+  )
 
 async function expectFailurePage(url: string): Promise<void> {
   const headers = { accept: 'text/html', 'accept-language': 'ja' }

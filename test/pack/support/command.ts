@@ -29,6 +29,10 @@ export class Command {
     this.exited = new Promise((resolve) => this.#child.on('close', resolve))
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
   /** Resolves when the output has this text, after what was there at the last call. */
   async until(pattern: RegExp): Promise<RegExpExecArray> {
     return vi.waitUntil(
