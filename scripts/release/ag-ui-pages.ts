@@ -127,7 +127,7 @@ const pay = (amount: number, recipient: string): string =>
 
 await using emulator = await startEmulator()
 const port = await findFreePort()
-await using server = await serveWithBridge(emulator, {
+await using _server = await serveWithBridge(emulator, {
   port,
   signIn: {
     baseUrl: `http://localhost:${port}/adk`,

@@ -92,7 +92,7 @@ async function toInterrupt(
 function readLink({ kinds }: Backend, approval: Approval): OpenInterrupt['link'] {
   const kind = kinds.of(approval)
   const isAnswered = approval.terms.kind !== undefined && kind.answer !== undefined
-  const url = kind.toAnswerUrl?.(approval) ?? (isAnswered ? approval.args.url : undefined)
+  const url = kind.toAnswerUrl?.(approval) ?? (isAnswered ? approval.args['url'] : undefined)
   if (typeof url !== 'string' || !URL.canParse(url)) return undefined
   const { protocol, href, host } = new URL(url)
   return /^https?:$/.test(protocol) ? { url: href, host: toLiteral(host) } : undefined
