@@ -317,6 +317,7 @@ const NOT_PRIVATE = new Set([
   'approvals/digest.ts',
   'dev/agents/describe-agents.ts',
   'dev/load/load-module.ts',
+  'dev/page/dev-artifacts.ts',
   'dev/page/dev-child.ts',
   'gemini-live/reconnecting-session.ts',
   'modules/developer/session-file.ts',
