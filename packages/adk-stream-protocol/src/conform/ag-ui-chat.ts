@@ -36,8 +36,6 @@ export function agUiClient(name: string, package_: AgUiPackage): ConformClient {
 
 class AgUiChat implements ConformChat {
   readonly requests: RecordedRequests
-  /** The client rejects a message while an interrupt is open. */
-  readonly canWriteWhilePending = false
   error: string | undefined
   readonly #package: AgUiPackage
   readonly #options: ChatOptions
@@ -105,6 +103,11 @@ class AgUiChat implements ConformChat {
 
   stop(): void {
     this.#agent.abortRun()
+  }
+
+  /** The client rejects a message while an interrupt is open, but a tab that was opened before does not have the interrupt. */
+  writer(): ConformChat {
+    return new AgUiChat(this.#package, this.#options, this.#agent.threadId)
   }
 
   async reload(): Promise<ConformChat> {

@@ -19,8 +19,8 @@ export interface ConformChat {
   answer(approved: boolean): Promise<void>
   /** Stops the run that is being read. */
   stop(): void
-  /** Whether the client lets a person write while something waits. */
-  readonly canWriteWhilePending: boolean
+  /** Returns the page of the chat where a person can write while something waits: this one, or another one that does not know. */
+  writer(): ConformChat
   /** Returns a page that was loaded again: from the backend, if it has an address for that, or with the page's own copy. */
   reload(): Promise<ConformChat>
   /** Returns what is wrong with the streams up to now. */

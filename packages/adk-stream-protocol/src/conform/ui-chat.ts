@@ -47,7 +47,6 @@ export function uiClient(name: string, ai: AiPackage): ConformClient {
 
 class UiChat implements ConformChat {
   readonly requests: RecordedRequests
-  readonly canWriteWhilePending = true
   readonly #ai: AiPackage
   readonly #options: ChatOptions
   readonly #chat: AbstractChat
@@ -104,6 +103,10 @@ class UiChat implements ConformChat {
   stop(): void {
     // The promise resolves when the client is idle, which `send` waits for.
     void this.#chat.stop()
+  }
+
+  writer(): this {
+    return this
   }
 
   async reload(): Promise<ConformChat> {
