@@ -272,12 +272,14 @@ test('[DV1250] [DV1251] [DV1253] an agent in TypeScript is loaded with its own A
     'src/lib/tools.ts': TOOLS,
     'src/name.ts': `export const name: string = 'support'`,
     'src/agent.ts': `
-import { LlmAgent, SequentialAgent } from '@google/adk'
+import { Gemini, LlmAgent, SequentialAgent } from '@google/adk'
 import { createBridge } from 'adk-stream-protocol/server'
 import { tool } from '@lib/tools'
 import { name } from './name.js'
 console.log('Printed by the agent.')
-const agent = new LlmAgent({ name, model: process.env['MODEL']!, tools: [tool('pay'), tool('refund', true), tool('look')] })
+// ADK refuses to create it without a key.
+const model = new Gemini({ model: process.env['MODEL']! })
+const agent = new LlmAgent({ name, model, tools: [tool('pay'), tool('refund', true), tool('look')] })
 export const rootAgent = new SequentialAgent({ name: 'steps', subAgents: [agent] })
 export const bridge = createBridge({ agent: rootAgent, approvals: { 'p*': () => true, refund: false } })
 `,

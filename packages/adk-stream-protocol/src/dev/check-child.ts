@@ -6,6 +6,7 @@ import { describeLoadError } from './load/describe-load-error.ts'
 import { loadEnvironment } from './load/environment.ts'
 import { LoadError } from './load/load-error.ts'
 import { openLoader } from './load/load-module.ts'
+import { hasCredentials, useEmulator } from './page/model-endpoint.ts'
 import type { AgentReport } from './agents/report-agent.ts'
 import { type AdkVersion, readAdkVersion } from './load/versions.ts'
 
@@ -37,6 +38,8 @@ async function check({ file, exportName, envFiles, connect }: CheckRequest): Pro
   const cwd = process.cwd()
   const shown = path.relative(cwd, file) || file
   loadEnvironment(file, { cwd, envFiles })
+  // ADK refuses to create a model without a key. Nothing listens there.
+  if (!hasCredentials(process.env)) useEmulator(process.env, 'http://127.0.0.1:9')
   const loader = await openLoader(file, { cwd, preload: importReport })
   const exports = await loader.load(file)
   const adk = readAdkVersion(loader.adkCopies(), cwd)
