@@ -29,10 +29,7 @@ interface ServeOptions {
 }
 
 /** Serves a built page, with the demo's security headers, and a bridge with an agent. */
-export async function serveWithBridge(
-  emulator: Emulator,
-  options: ServeOptions,
-) {
+export async function serveWithBridge(emulator: Emulator, options: ServeOptions) {
   const { pageDir, dataDir, tools = [], basePath = '', disconnectGraceMs = 0 } = options
   const { port = 0, signIn } = options
   const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
