@@ -127,7 +127,7 @@ const pay = (amount: number, recipient: string): string =>
 
 await using emulator = await startEmulator()
 const port = await findFreePort()
-await using _server = await serveWithBridge(emulator, {
+await using server = await serveWithBridge(emulator, {
   port,
   signIn: {
     baseUrl: `http://localhost:${port}/adk`,
@@ -193,7 +193,7 @@ async function openPage(context: BrowserContext, page: string, thread: string = 
   tab.setDefaultTimeout(120_000)
   const errors: string[] = []
   tab.on('pageerror', ({ message }) => errors.push(message))
-  await tab.goto(`http://localhost:${port}/?page=${page}&thread=${thread}`)
+  await tab.goto(`${server.url.replace('127.0.0.1', 'localhost')}/?page=${page}&thread=${thread}`)
   const box = tab.locator('textarea').first()
   await box.waitFor()
   return {

@@ -196,14 +196,16 @@ function measure(pid: number) {
   }
 }
 
+function save(version: number): void {
+  write('saved', { 'version.mjs': versionOf(version), 'agent.mjs': agent(1) })
+}
+
 // Where `/proc` is: on Linux.
 if (existsSync('/proc/self/fd'))
   longTest(
     '[DV1322] 100 saves in a row leave no memory, no open files and no processes behind',
     async () => {
       const cwd = path.join(project, 'saved')
-      const save = (version: number): void =>
-        write('saved', { 'version.mjs': versionOf(version), 'agent.mjs': agent(1) })
       save(0)
       const dev = new Command(cwd, ['--port', '0'], STUDIO)
       const [, url = ''] = await dev.until(/Page +(http:\S+)/)
