@@ -398,9 +398,9 @@ function checksOfCards(): Checks {
 }
 
 async function findFreePort(): Promise<number> {
-  const server = createServer()
-  const found = await listen(server)
-  server.close()
+  const probe = createServer()
+  const found = await listen(probe)
+  probe.close()
   return found
 }
 
