@@ -406,10 +406,14 @@ describe.each(AG_UI_VERSIONS)('$name', (version) => {
     expect(countPaid(recipient)).toBe(0)
   })
 
-  it('[AG1389] an answer that is no decision keeps the interrupt, with the reason', async () => {
+  it('[AG1389] an answer that is no decision, or that belongs to another thread, changes nothing, and says why', async () => {
     const client = open()
     await client.say(`${callPayment(1, 'H')}[[then]][[say Paid.]]`)
     const id = firstId(client)
+    const other = open()
+    await other.say('[[say Hello.]]')
+    await other.answer({ [id]: APPROVED })
+    expect([other.refused, other.pending]).toEqual([['unknown-approval'], []])
     await client.answer({ [id]: { yes: 1 } })
     expect(client.refused).toEqual(['bad-request'])
     expect(client.pending).toMatchObject([
