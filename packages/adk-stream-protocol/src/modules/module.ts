@@ -2,6 +2,7 @@ import type { BaseArtifactService } from '@google/adk'
 
 import type { AgentServices } from '../agent/agent-services.ts'
 import type { Approval } from '../approvals/approval.ts'
+import type { Substitutes } from '../approvals/substitutes.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { CallKind } from '../calls/call-kind.ts'
 import type { PriorDecisions } from '../calls/prior-decisions.ts'
@@ -43,6 +44,8 @@ export interface Module {
   readonly extendPolicy?: (policy: ApprovalPolicy) => ApprovalPolicy
   /** Opens its part of the store, and returns the decisions of people for calls that follow. Called when `openKinds` is. */
   readonly openPrior?: (store: Store) => PriorDecisions | undefined
+  /** Opens its part of the store, and says who decides in whose place. Called when `openKinds` is. */
+  readonly openSubstitutes?: (store: Store) => Substitutes
   /** Returns a function that finds decisions in the words of people. */
   readonly readDecisions?: (core: DecisionCore) => ReadDecision
   /** Starts its work in the background. Called when the store is open and all kinds are known. */

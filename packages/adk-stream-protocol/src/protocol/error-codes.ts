@@ -37,6 +37,7 @@ export const ERROR_CODES = [
   'sign-in-needed',
   'sign-in-failed',
   'unknown-sign-in',
+  'unknown-record',
   'not-client-output',
   'unknown-artifact',
   'unknown-call',

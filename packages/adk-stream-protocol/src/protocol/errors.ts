@@ -71,6 +71,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   ],
   'sign-in-failed': [422, 'The sign-in did not succeed. Try again.'],
   'unknown-sign-in': [404, 'You are not signed in to this service.'],
+  'unknown-record': [404, 'This does not exist, or it has ended.'],
   'not-client-output': [
     409,
     'A page cannot send the result of this call. The application on the server completes it.',

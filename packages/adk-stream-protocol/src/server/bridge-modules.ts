@@ -37,6 +37,7 @@ import type { SignInBridgeOptions } from '../modules/sign-in/sign-in-options.ts'
 import { SignInBridgeOptionsSchema } from '../modules/sign-in/sign-in-options.ts'
 import type { NotifyBridgeOptions } from '../modules/notify/notify-module.ts'
 import { NotifyBridgeOptionsSchema, openNotify } from '../modules/notify/notify-module.ts'
+import type { Substitutes } from '../approvals/substitutes.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { CallKind } from '../calls/call-kind.ts'
 import type { PriorDecisions } from '../calls/prior-decisions.ts'
@@ -95,6 +96,7 @@ export interface BridgeModules extends Pick<RunsModule, 'openRuns'> {
   readonly openKinds: (store: Store) => Promise<CallKind[]>
   readonly extendPolicy: (policy: ApprovalPolicy) => ApprovalPolicy
   readonly openPrior: (store: Store) => PriorDecisions | undefined
+  readonly openSubstitutes: (store: Store) => Substitutes | undefined
   readonly readDecisions: (core: DecisionCore) => ReadDecision
   readonly waitingCalls: WaitingCalls
   readonly busy: boolean
@@ -117,6 +119,8 @@ export function openModules(settings: CoreSettings & ModuleOptions): BridgeModul
     extendPolicy: (policy) =>
       modules.reduce((known, { extendPolicy }) => extendPolicy?.(known) ?? known, policy),
     openPrior: (store) => modules.find(({ openPrior }) => openPrior)?.openPrior?.(store),
+    openSubstitutes: (store) =>
+      modules.find(({ openSubstitutes }) => openSubstitutes)?.openSubstitutes?.(store),
     readDecisions: (core) => {
       const all = modules.flatMap(({ readDecisions }) => readDecisions?.(core) ?? [])
       return (said) => {

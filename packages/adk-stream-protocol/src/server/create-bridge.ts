@@ -161,16 +161,21 @@ function openShared(
     written: new Listeners(),
   }
   // A decided call starts before its log entry is written and before feeds receive the change.
-  const reportLater = (report: () => void): void => void setImmediate().then(report).catch(onError)
+  const reportLater = (report: () => unknown): void =>
+    void setImmediate().then(report).catch(onError)
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
-    reportLater(() => events.approvalChanged(approval, state))
+    reportLater(async () => {
+      const { substitutes } = (await backend.peek()) ?? {}
+      await events.approvalChanged(approval, state, substitutes)
+    })
     if (change.elsewhere) changes.approvalElsewhere.call(change)
   })
   const backend = new Lazy(async () => {
     const opened = await openBackend(settings, await openStore(), {
       openKinds: modules.openKinds,
       openPrior: modules.openPrior,
+      openSubstitutes: modules.openSubstitutes,
       waitingCalls: modules.waitingCalls,
       modelCalls,
       onWritten: (chat) => changes.written.call(chat),

@@ -20,7 +20,10 @@ import { AgentHost } from './chats/host/agent-host.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
 import type { BridgeSettings } from './options.ts'
 
-interface BackendParts extends Pick<BridgeModules, 'openKinds' | 'openPrior' | 'waitingCalls'> {
+interface BackendParts extends Pick<
+  BridgeModules,
+  'openKinds' | 'openPrior' | 'openSubstitutes' | 'waitingCalls'
+> {
   readonly modelCalls: ModelCalls | undefined
   /** Called when an event of a chat was stored or removed. */
   readonly onWritten: (chat: ChatRef) => void
@@ -30,7 +33,7 @@ interface BackendParts extends Pick<BridgeModules, 'openKinds' | 'openPrior' | '
 export async function openBackend(
   settings: BridgeSettings,
   store: Store,
-  { openKinds, openPrior, waitingCalls, modelCalls, onWritten }: BackendParts,
+  { openKinds, openPrior, openSubstitutes, waitingCalls, modelCalls, onWritten }: BackendParts,
 ): Promise<Backend> {
   const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
   const { chats } = store
@@ -64,6 +67,7 @@ export async function openBackend(
     ledger,
     kinds,
     prior,
+    substitutes: openSubstitutes(store),
     waitingCalls,
     chats,
     isPageTool: (toolName) => clientTools.has(toolName),

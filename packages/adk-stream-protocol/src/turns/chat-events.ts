@@ -1,5 +1,6 @@
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import { maySee } from '../approvals/deciders.ts'
+import type { Substitutes } from '../approvals/substitutes.ts'
 import type { ChatEvent, FeedEvent } from '../protocol/server-views.ts'
 import { defer } from '../shared/async.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
@@ -61,21 +62,25 @@ export class ChatEvents {
     this.#notifyFollowers(chat)
   }
 
-  /** Reports a changed approval to its chat and to the principals that may see it. */
-  approvalChanged(
+  /** Reports a changed approval to its chat, to the principals that may see it, and to those who decide in their place. */
+  async approvalChanged(
     approval: Pick<Approval, 'id' | 'chat' | 'terms'>,
     state: ApprovalStateName,
-  ): void {
+    substitutes?: Substitutes,
+  ): Promise<void> {
     const { id: approvalId, chat } = approval
     const event = { type: 'approval', approvalId, state } as const
+    const others: [(event: FeedEvent) => void, string][] = []
     this.#publishToChat(chat, event)
     for (const [listener, reader] of this.#ofLists) {
       const { id, roles = [] } = reader()
-      if (!maySee(approval, { id, roles })) continue
+      if (!maySee(approval, { id, roles })) others.push([listener, id])
       // An approver does not learn the id of another principal's chat.
-      listener(id === chat.principalId ? { ...event, chatId: chat.chatId } : event)
+      else listener(id === chat.principalId ? { ...event, chatId: chat.chatId } : event)
     }
     this.chatChanged(chat)
+    for (const [listener, id] of substitutes ? others : [])
+      if ((await substitutes?.maySee(approval, id)) && this.#ofLists.has(listener)) listener(event)
   }
 
   /** Whether the chat has a follower, or a feed of the chat or of its owner is open. */

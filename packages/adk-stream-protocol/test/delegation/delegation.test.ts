@@ -7,7 +7,7 @@ import { nextApproval } from '../../src/approvals/next-approval.ts'
 import type { PolicyTerms } from '../../src/approvals/policy.ts'
 import { adkApi } from '../../src/client/index.ts'
 import { byDelegate, mayDecideFor } from '../../src/modules/delegation/next-delegation.ts'
-import { collect } from '../../src/shared/async.ts'
+import { collect, defer } from '../../src/shared/async.ts'
 import { askedFor, NOON } from '../../src/store/contract/fixtures.ts'
 import type { ApprovalSummary } from '../../src/modules/notify/notice.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -104,9 +104,11 @@ test('[DG1652] a delegation is only for the delegate, is not passed on, and ends
   const further = await hanako.delegate('taro', HOUR)
   const approve = { approved: true }
   // A stranger with the id, and the delegate of a delegate.
-  const unknown = { code: 'unknown-approval' }
+  const unknown = { code: 'unknown-record' }
   await expect(taro.decideDelegated(given.id, id, approve)).rejects.toMatchObject(unknown)
-  await expect(taro.decideDelegated(further.id, id, approve)).rejects.toMatchObject(unknown)
+  await expect(taro.decideDelegated(further.id, id, approve)).rejects.toMatchObject({
+    code: 'unknown-approval',
+  })
   await expect(taro.endDelegation(given.id)).rejects.toMatchObject(unknown)
   expect(await taro.listDelegated(further.id)).toEqual([])
   await mari.endDelegation(given.id)
@@ -128,6 +130,27 @@ test('[DG1652] nobody names themselves, a person whom the application does not a
   const [one, two] = [await hanako.delegate('taro', HOUR), await hanako.delegate('taro', 2 * HOUR)]
   expect(two.id).toBe(one.id)
   expect((await hanako.listDelegations()).given).toEqual([two])
+})
+
+test('[DG1822] the feed of a delegate reports the approvals of the giver, while the delegation lasts', async () => {
+  await using opened = await open(MANAGERS)
+  const [mari, taro] = [opened.api('mari'), opened.api('taro')]
+  const told: unknown[] = []
+  const opens = defer()
+  const unwatch = taro.watch((event) =>
+    event.type === 'open' ? opens.resolve() : told.push(event),
+  )
+  await opens.promise
+  const given = await mari.delegate('taro', HOUR)
+  const id = await opened.pay('erin')
+  await expect.poll(() => told).toEqual([{ type: 'approval', approvalId: id, state: 'requested' }])
+  await mari.endDelegation(given.id)
+  await mari.decide(id, { approved: false })
+  // An own approval is reported after everything before it.
+  const own = await opened.pay('taro')
+  await expect.poll(() => JSON.stringify(told)).toContain(own)
+  expect(told.filter((event) => JSON.stringify(event).includes(id))).toHaveLength(1)
+  unwatch()
 })
 
 test('[DG1655] a plan learns of the delegates of the people who decide, if the policy lets them', async () => {

@@ -4,6 +4,7 @@ import { Method } from '../../server/settings/option-schemas.ts'
 import type { OpenModule } from '../module.ts'
 import type { DelegationOptions } from './delegation-routes.ts'
 import { delegationRoutes, recordsOf } from './delegation-routes.ts'
+import { storedDelegates } from './stored-delegates.ts'
 
 /** The option of `createBridge` for delegation. */
 export interface DelegationBridgeOptions {
@@ -27,13 +28,14 @@ export const DelegationBridgeOptionsSchema = {
 }
 
 /** People decide in the place of others. */
-export const openDelegation: OpenModule<DelegationBridgeOptions> = ({ delegation }) => {
+export const openDelegation: OpenModule<DelegationBridgeOptions> = ({ delegation, appName }) => {
   if (!delegation) return {}
   return {
     openKinds: (store) => {
       recordsOf(store)
       return []
     },
+    openSubstitutes: (store) => storedDelegates(recordsOf(store), appName),
     createRoutes: (core) => delegationRoutes(core, delegation),
   }
 }

@@ -18,6 +18,7 @@ import { requirePart } from '../../store/store.ts'
 import type { PersonalRecord, PersonalRecordStore } from '../../store/tables/personal-records.ts'
 import type { Core } from '../module.ts'
 import { byDelegate, DELEGATION_KIND, mayDecideFor } from './next-delegation.ts'
+import { readGiver } from './stored-delegates.ts'
 
 /**
  * Options of delegation.
@@ -100,8 +101,7 @@ export function delegationRoutes(
     const own = ownerOf(principal.id)
     const received = (await records.listAbout(own, kind)).find((each) => each.id === id)
     const owner = received ? ownerOf(received.principalId) : own
-    if (!(await records.remove(owner, { kind, id })))
-      throw new ProtocolError('unknown-approval', { message: NO_DELEGATION })
+    if (!(await records.remove(owner, { kind, id }))) throw new ProtocolError('unknown-record')
     return reply(200, { ended: true })
   }
 
@@ -110,8 +110,8 @@ export function delegationRoutes(
     const { records, ownerOf } = await open()
     const received = await records.listAbout(ownerOf(principal.id), kind)
     const found = received.find((each) => each.id === id)
-    if (!found) throw new ProtocolError('unknown-approval', { message: NO_DELEGATION })
-    return { id: found.principalId, ...Giver.parse(JSON.parse(found.body)) }
+    if (!found) throw new ProtocolError('unknown-record')
+    return readGiver(found)
   }
 
   const listApprovals = async (request: AuthenticatedRequest): Promise<Reply> => {
@@ -156,9 +156,6 @@ export function delegationRoutes(
 export const recordsOf = (store: Store): PersonalRecordStore =>
   requirePart(store, 'personalRecords', '`delegation` needs')
 
-/** What a record of a delegation says besides who, to whom and until when. */
-const Giver = z.object({ roles: z.array(z.string()) })
-
 const GiveBody = z.strictObject({
   to: z.string().min(1).max(256),
   forMs: z.number().min(60_000),
@@ -178,4 +175,3 @@ const BAD_DECIDE =
   'Send { "approvalId", "approved": true or false, "reason"?: text, "preview"?: the digest of the preview that was shown }.'
 
 const MAY_NOT_GIVE = 'You cannot name this person, or not for so long.'
-const NO_DELEGATION = 'There is no such delegation, or it has ended.'

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import * as z from 'zod'
 
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -77,7 +79,7 @@ export const openNotify: OpenModule<NotifyBridgeOptions & LogOptions> = ({
         requirePart(store, 'personalRecords', RECORDS_NEEDED)
       return []
     },
-    start: ({ ledger, store, refresh }) => {
+    start: ({ ledger, store, refresh, substitutes }) => {
       notifier = new Notifier({
         ...notify,
         store: noticesOf(store),
@@ -92,10 +94,12 @@ export const openNotify: OpenModule<NotifyBridgeOptions & LogOptions> = ({
           }),
         ledger,
         refresh,
+        substitutes,
         worker: ledger.worker,
         onError,
       })
-      ledger.onChange(() => notifier?.wake())
+      // A decided call starts in the same turn of the event loop, before the record is read and notices are stored.
+      ledger.onChange(() => void setImmediate().then(() => notifier?.wake()))
       stopListening = core && listenToChannels(core, notify)
     },
     // Notices of other processes, and those whose time has come.

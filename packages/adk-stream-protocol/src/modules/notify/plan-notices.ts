@@ -4,6 +4,7 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEvent, AuditRecord } from '../../approvals/audit-entry.ts'
 import { isAside } from '../../approvals/audit-entry.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
+import type { Substitutes } from '../../approvals/substitutes.ts'
 import { collect } from '../../shared/async.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { NewNotice, NoticeStore } from '../../store/tables/notices.ts'
@@ -30,6 +31,8 @@ export interface PlanOptions extends NotifyOptions {
   readonly store: NoticeStore
   readonly ledger: Pick<Ledger, 'appName' | 'audit' | 'get' | 'lastSeq'>
   readonly onError: (error: unknown) => void
+  /** Who decides in whose place. */
+  readonly substitutes?: Substitutes | undefined
   /** Where the decisions of people are counted. Needed with `fastApprovals`. */
   readonly records?: PersonalRecordStore | undefined
   /** Called for a person who approves every call, many of them fast. */
@@ -227,19 +230,13 @@ async function planRequests(
 
 /** Adds the people who decide in the place of the principals of a step. */
 async function addDelegates(
-  { records, ledger: { appName } }: PlanOptions,
+  { substitutes }: PlanOptions,
   summary: ApprovalSummary,
-  { terms }: Approval,
+  approval: Approval,
 ): Promise<ApprovalSummary> {
-  if (!records || !terms.mayDelegate) return summary
   const { deciders } = summary
-  const given = await Promise.all(
-    deciders.principals.map(async (principalId) =>
-      records.list({ appName, principalId }, 'delegation'),
-    ),
-  )
-  const delegates = [...new Set(given.flat().flatMap(({ about }) => about ?? []))]
-  return { ...summary, deciders: { ...deciders, delegates } }
+  const delegates = (await substitutes?.of(approval, deciders.principals)) ?? []
+  return delegates.length === 0 ? summary : { ...summary, deciders: { ...deciders, delegates } }
 }
 
 /** Returns the index of the step that begins with an event. */

@@ -2,6 +2,7 @@ import type { BaseTool } from '@google/adk'
 
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { CallKinds } from '../../calls/call-kind.ts'
+import type { Substitutes } from '../../approvals/substitutes.ts'
 import type { PriorDecisions } from '../../calls/prior-decisions.ts'
 import type { AgentHost } from './host/agent-host.ts'
 import type { CallRef } from './host/stored-calls.ts'
@@ -25,6 +26,8 @@ export interface Backend {
   readonly kinds: CallKinds
   /** Decisions of people for calls that follow. Undefined if no module adds any. */
   readonly prior: PriorDecisions | undefined
+  /** Who decides in whose place. Undefined if no module lets anybody. */
+  readonly substitutes: Substitutes | undefined
   readonly waitingCalls: WaitingCalls
   /** Titles and agents of chats. */
   readonly chats: ChatStore
