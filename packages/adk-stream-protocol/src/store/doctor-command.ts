@@ -11,7 +11,7 @@ import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { describeFault } from './audit-chain.ts'
 import type { Store } from './store.ts'
 import type { PendingBrowserCall } from './tables/browser-calls.ts'
-import type { UndeliveredNotices } from './tables/notices.ts'
+import type { StoredNotice, UndeliveredNotices } from './tables/notices.ts'
 import { openStore, readLease } from './commands.ts'
 
 const USAGE = `Usage:
@@ -325,7 +325,12 @@ async function reportChat(
       `Locked by ${lock.worker}, which renewed its lease ${formatAge(lock.silentMs)} ago.`,
     )
   if (!exists) await print('The chat does not exist.')
-  for (const entry of timeline?.entries ?? []) await print(describeEntry(entry))
+  for (const entry of timeline?.entries ?? []) {
+    await print(describeEntry(entry))
+    if (entry.type !== 'approval') continue
+    for (const notice of (await store.notices?.list(chat.appName, entry.approvalId)) ?? [])
+      await print(`  ${describeNotice(notice)}`)
+  }
   const stuck = work.executing.filter(isHere).some(({ id }) => work.stale.has(id))
   return stuck || work.unknown.some(isHere) ? 1 : 0
 }
@@ -365,6 +370,16 @@ function belongsTo(chat: AppChatRef): (item: { readonly chat: AppChatRef }) => b
 function describeEntry(entry: TimelineEntry): string {
   const took = entry.endedAt === undefined ? '' : ` ${formatAge(entry.endedAt - entry.at)}`
   return `${formatTime(entry.at)} ${entry.type}${took}${describeDetail(entry)}`
+}
+
+/** Says who was told, when, and whether it arrived. What a receiver answered may be an error. */
+function describeNotice({ channel, body, state, at, attempts, answer }: StoredNotice): string {
+  // The bridge wrote it.
+  const { type, to } = JSON.parse(body) as { readonly type: string; readonly to?: string }
+  const receiver = to === undefined ? channel : `${channel} (${to})`
+  const tried = attempts > 1 ? `, ${attempts} attempts` : ''
+  const why = state === 'sent' || answer === undefined ? '' : `: ${answer}`
+  return `${formatTime(at)} notice ${type} to ${receiver} ${state}${tried}${why}`
 }
 
 function describeDetail(entry: TimelineEntry): string {

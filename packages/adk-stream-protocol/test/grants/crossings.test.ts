@@ -1,3 +1,4 @@
+import { type BaseTool, MCPToolset } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { adkApi } from '../../src/client/index.ts'
@@ -5,6 +6,9 @@ import type { Page } from '../approvals/support/page.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { planTool } from '../../src/server/index.ts'
+import { AG_UI_VERSIONS, AgUiClient } from '../ag-ui/support/ag-ui-client.ts'
+import { assistant } from '../support/agents.ts'
+import { serveHttp } from '../support/mcp-servers.ts'
 import { BUDGET, listGrants, offersOf } from './support/grants.ts'
 
 const AMOUNTS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
@@ -96,5 +100,76 @@ test.each(Object.entries(CROSSINGS))(
     const open = (await listGrants(page)).filter(({ state }) => state === 'open')
     expect(open.map(({ uses }) => uses)).toEqual(Array.from({ length: grants }, () => 0))
     expect(testBridge.errors).toEqual([])
+  },
+)
+
+const FILES = [{ name: 'remove', annotations: { openWorldHint: false } }]
+const REDECLARED = [{ name: 'remove', title: 'Remove all', annotations: { openWorldHint: false } }]
+const STEP = { tool: 'files_remove', args: {} }
+const FIRST = {
+  'a grant': '[[call files_remove {}]]',
+  'a plan': `[[call propose_plan ${JSON.stringify({ steps: [STEP, STEP] })}]][[then]][[call files_remove {}]]`,
+}
+
+test.each([
+  ['a grant', FILES, 0],
+  ['a grant', REDECLARED, 1],
+  ['a plan', FILES, 0],
+  ['a plan', REDECLARED, 1],
+] as const)(
+  '[GR1621] [GR1654] after %s for a tool of an MCP server, which is declared as %j now, a call is asked for %i times',
+  async (what, declared, asked) => {
+    await using files = await serveHttp(FILES)
+    const toolset = new MCPToolset(files.connection, [], 'files')
+    const known: BaseTool[] = await toolset.getTools()
+    await using testBridge = await TestBridge.open({
+      approvals: { 'files_*': { grants: [{ maxUses: 5 }], plans: true } },
+      agent: (model) => assistant(model, { tools: [toolset, planTool({ tools: known })] }),
+    })
+    const page = testBridge.page()
+    const say = (id: string, text: string) =>
+      page.post({
+        id: 'chat-1',
+        messages: [{ id, role: 'user', parts: [{ type: 'text', text }] }],
+      })
+    await say('u1', `${FIRST[what]}[[then]][[say One.]]`)
+    const [first] = await page.inbox()
+    const [offer] = first ? offersOf(first) : []
+    await page.decide(first?.id ?? '', { approved: true, ...(offer && { offer: offer.id }) })
+    await page.untilMessages((messages) => JSON.stringify(messages).includes('One.'))
+    expect(files.calls()).toEqual(['remove'])
+    files.list(declared)
+    await say('u2', '[[call files_remove {}]][[then]][[say Two.]]')
+    expect(await page.inbox()).toHaveLength(asked)
+    expect(files.calls()).toHaveLength(2 - asked)
+  },
+)
+
+test.each(AG_UI_VERSIONS)(
+  '[GR1650] a client of AG-UI approves a plan, and its calls run without asking ($name)',
+  async (version) => {
+    await using testBridge = await TestBridge.open({
+      approvals: { process_payment: { plans: true } },
+      tools: (wallet) => {
+        const payment = paymentTool(wallet)
+        return [payment, planTool({ tools: [payment] })]
+      },
+    })
+    const steps = [1, 2].map((amount) => ({
+      tool: 'process_payment',
+      args: { amount, recipient: 'Bob' },
+    }))
+    const calls = `${callPayment(1, 'Bob')}${callPayment(2, 'Bob')}${callPayment(3, 'Bob')}`
+    const client = new AgUiClient(version, { url: testBridge.url })
+    await client.say(
+      `[[call propose_plan ${JSON.stringify({ steps })}]][[then]]${calls}[[then]][[say Done.]]`,
+    )
+    const [asked] = client.pending
+    await client.answer({ [asked?.id ?? '']: { approved: true } })
+    expect(testBridge.wallet.payments.map(({ amount }) => amount)).toEqual([1, 2])
+    const [further] = client.pending
+    await client.answer({ [further?.id ?? '']: { approved: false, reason: 'No' } })
+    expect(client.text).toContain('Done.')
+    expect(testBridge.wallet.payments).toHaveLength(2)
   },
 )

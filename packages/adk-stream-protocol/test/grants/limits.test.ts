@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
+
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 import { times } from '../../../../test/support/long-run.ts'
 import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
@@ -219,6 +221,24 @@ test('[GR1625] in no interleaving of calls, new grants and revocations do the ca
   )
   expect(starts).toBeGreaterThan(times(25, 500))
 })
+
+test.each(DATABASES)(
+  '[GR1624] a grant ends by the clock of the store, also if the clock of the server is set back, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    const [first] = await openServers(database)
+    const terms = await termsOf({ grants: [{ free: ['amount'], expiresMs: 1 }] })
+    await giveGrant(first, terms)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 })
+    try {
+      await expect
+        .poll(() => callTool(first, { id: randomUUID(), amount: 1, terms }))
+        .toBe(undefined)
+    } finally {
+      vi.useRealTimers()
+    }
+  },
+)
 
 test.each(DATABASES)(
   '[GR1625] [GR1650] of 50 calls at once on three servers that a plan has 7 times, exactly 7 run, on $name',

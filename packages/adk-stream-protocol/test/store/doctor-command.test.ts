@@ -252,6 +252,17 @@ describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
     expect(found.text).toMatch(/^chat chat-1 of hanako\nWaiting for hanako for process_payment/)
     expect(found.text).toMatch(/approval process_payment \(amount: 50, recipient: 花子\) requested/)
     expect(found.text).not.toContain('a secret')
+    const { notices } = store
+    const from = (await notices?.position(appName)) ?? 0
+    const body = JSON.stringify({ type: 'approval.requested', to: 'ana' })
+    const notice = { id: 'n', channel: 'ops', principalId, position: 1, asks: true, afterMs: 0 }
+    const [asked] = await store.approvals.list({ states: ['requested'], limit: 1 })
+    const notified = [{ ...notice, approvalId: asked?.id ?? '', body }]
+    await notices?.plan(appName, { from, to: from + 1, ended: [], notices: notified })
+    await notices?.claim(appName, { worker: 'w', channels: ['ops'], claimMs: 1_000, limit: 1 })
+    await notices?.settle(appName, { id: 'n', worker: 'w', state: 'failed', answer: 'HTTP 500' })
+    const told = await doctor(address, '--chat', chatId)
+    expect(told.text).toMatch(/notice approval\.requested to ops \(ana\) failed: HTTP 500/)
     const other = await doctor(address, '--chat', 'other')
     expect(other).toMatchObject({ code: 2, text: expect.stringContaining('--principal') as string })
     const named = await doctor(address, '--chat', 'other', '--principal', 'taro', '--app', 'demo')

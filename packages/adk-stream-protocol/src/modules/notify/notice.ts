@@ -173,6 +173,8 @@ export interface NoticeResult {
   readonly reference?: string
   /** The receiver wants no further notices. */
   readonly gone?: true
+  /** Nobody receives this notice, such as a person without a browser. It counts as not sent. */
+  readonly unsent?: true
 }
 
 /**

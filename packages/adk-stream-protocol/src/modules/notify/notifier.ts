@@ -123,7 +123,7 @@ export class Notifier {
         return
       }
       await settle({
-        state: 'sent',
+        state: result?.unsent ? 'ended' : 'sent',
         ...(answer !== undefined && { answer }),
         ...(reference !== undefined && { reference }),
       })

@@ -98,7 +98,7 @@ export function webPush(options: WebPushOptions): NoticeChannel {
     },
     send: async (notice, { reference, signal, addresses }) => {
       const isAsking = ASKS.has(notice.type)
-      if (!addresses || !(isAsking || ENDS.has(notice.type))) return { answer: 'not sent' }
+      if (!addresses || !(isAsking || ENDS.has(notice.type))) return { unsent: true }
       const { to, approval } = notice
       const before = reference === undefined ? [] : People.parse(JSON.parse(reference))
       const asked = to === undefined ? approval.deciders.principals : [to]
@@ -107,7 +107,11 @@ export function webPush(options: WebPushOptions): NoticeChannel {
       const sent = await sendToAll(isAsking ? asked : people, addresses, (address) =>
         push(readStored(address), message, signal),
       )
-      return { answer: `${sent} browsers`, reference: JSON.stringify(people) }
+      return {
+        answer: `${sent} browsers`,
+        reference: JSON.stringify(people),
+        ...(sent === 0 && { unsent: true }),
+      }
     },
   }
 }

@@ -107,7 +107,7 @@ export const en: AdkLabels = {
       'approval.failed': 'Failed',
       'approval.unknown': 'Outcome unknown',
     },
-    states: { waiting: 'due', sent: 'sent', failed: 'did not arrive', ended: 'not needed' },
+    states: { waiting: 'due', sent: 'sent', failed: 'did not arrive', ended: 'not sent' },
     attempts: (count) => (count === 1 ? '1 attempt' : `${count} attempts`),
   },
   delegations: {

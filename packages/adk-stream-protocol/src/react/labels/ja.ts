@@ -124,7 +124,7 @@ export const ja: AdkLabels = {
       'approval.failed': '失敗',
       'approval.unknown': '結果不明',
     },
-    states: { waiting: '送信予定', sent: '送信済み', failed: '未達', ended: '不要になりました' },
+    states: { waiting: '送信予定', sent: '送信済み', failed: '未達', ended: '未送信' },
     attempts: (count) => `${count}回試行`,
   },
   delegations: {

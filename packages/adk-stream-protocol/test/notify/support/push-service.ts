@@ -39,6 +39,15 @@ export class Browser {
   }
 }
 
+/** Creates the keys of a server. */
+export function newVapid() {
+  const keys = createECDH('prime256v1')
+  const publicKey = keys.generateKeys().toString('base64url')
+  // A key may begin with zeros, which Node leaves out.
+  const privateKey = Buffer.from(keys.getPrivateKey('hex').padStart(64, '0'), 'hex')
+  return { publicKey, privateKey: privateKey.toString('base64url') }
+}
+
 /** Starts a push service. `answer` says with which status it answers a path. */
 export async function startPushService(answer: (path: string) => number = () => 201) {
   const pushed: Pushed[] = []
