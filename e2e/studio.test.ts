@@ -1,7 +1,13 @@
 import { type BaseLlm, FunctionTool, LlmAgent } from '@google/adk'
+import { webPush } from 'adk-stream-protocol/notify'
+import { apiKey } from 'adk-stream-protocol/server'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import {
+  newVapid,
+  startPushService,
+} from '../packages/adk-stream-protocol/test/notify/support/push-service.ts'
 import { isLong } from '../test/support/long-run.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { findViolations } from './support/axe-violations.ts'
@@ -64,6 +70,172 @@ test.each(isLong ? CARDS : CARDS.slice(0, 1))(
     expect(await card.innerText()).not.toMatch(words)
   },
 )
+
+/** What the service worker of a page has shown, and which page a click has opened. */
+interface PushProbe {
+  readonly shown: { readonly title: string; readonly data: string }[]
+  opened?: string
+}
+
+/** Runs in a page: the browser of the tests has no push service. */
+function replacePushService(subscription: object): void {
+  const unsubscribe = async (): Promise<boolean> => {
+    current = null
+    return true
+  }
+  const created = { ...subscription, unsubscribe }
+  let current = localStorage.getItem('push-address') === null ? null : created
+  Object.assign(PushManager.prototype, {
+    subscribe: async () => (current = created),
+    getSubscription: async () => current,
+  })
+}
+
+test('[NT1823] [NT1825] a browser is told without arguments while no page is open, a click opens the approval, and the inspector shows who was told', async () => {
+  await using service = await startPushService()
+  const browser = service.browser('phone')
+  const { publicKey, privateKey } = newVapid()
+  const phone = webPush({
+    vapid: { publicKey, privateKey },
+    subject: 'mailto:ops@example.com',
+    allowPrivateNetwork: true,
+  })
+  await using studio = await openTestStudio({
+    agents: (model) => createPayrollAgent([], model),
+    bridge: {
+      approvals: { process_payment: { title: 'Payslip', severity: 'medium' } },
+      notify: { channels: { phone } },
+    },
+    info: () => ({ push: 'phone' }),
+  })
+  const page = await studio.openPage({ permissions: ['notifications'] })
+  await page.evaluate(replacePushService, browser.subscription)
+  const settings = page.getByRole('button', { name: 'Settings' })
+  const push = page.getByRole('radio', { name: 'Always' })
+  await settings.press('Enter')
+  await push.press('Space')
+  await expect.poll(() => push.isChecked()).toBe(true)
+  await takeScreenshot(page, 'studio-push')
+  expect(await findViolations(page)).toEqual([])
+  await page.keyboard.press('Escape')
+  const { send } = chatPage(page)
+  await send(`${CALL.replace('[[then]]', '')}${CALL.replace('30', '40')}`)
+  await expect.poll(() => service.pushed.length).toBe(2)
+  const texts = service.pushed.map(({ body }) => browser.decrypt(body))
+  const [worker] = page.context().serviceWorkers()
+  if (!worker) throw new Error('There is no service worker.')
+  // The headless shell shows no notifications.
+  await worker.evaluate(() => {
+    const probe: PushProbe = { shown: [] }
+    Object.assign(globalThis, { probe })
+    Object.assign(ServiceWorkerRegistration.prototype, {
+      showNotification: async (title: string, options: { data: string }) =>
+        void probe.shown.push({ title, ...options }),
+    })
+    const clients: unknown = Reflect.get(globalThis, 'clients')
+    Object.assign(Object.getPrototypeOf(clients) as object, {
+      openWindow: async (url: string) => void (probe.opened = url),
+    })
+  })
+  const session = await page.context().newCDPSession(page)
+  const registered = new Promise<string>((resolve) => {
+    session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      const [first] = registrations
+      if (first) resolve(first.registrationId)
+    })
+  })
+  await session.send('ServiceWorker.enable')
+  const message = { origin: studio.url, registrationId: await registered }
+  const [, second] = texts
+  const data = JSON.stringify(second)
+  await session.send('ServiceWorker.deliverPushMessage', { ...message, data })
+  const readProbe = () =>
+    worker.evaluate(() => (globalThis as unknown as { probe: PushProbe }).probe)
+  await expect.poll(async () => (await readProbe()).shown).toHaveLength(1)
+  const approvalId = String(second?.['approvalId'])
+  const { shown } = await readProbe()
+  expect(shown).toMatchObject([
+    { title: 'Payslip', body: 'Needs approval · severity medium', tag: approvalId },
+  ])
+  expect(JSON.stringify([shown, texts])).not.toMatch(/Alice|recipient|amount/)
+  await worker.evaluate(() => {
+    const [notification] = (globalThis as unknown as { probe: PushProbe }).probe.shown
+    const click = new Event('notificationclick')
+    dispatchEvent(
+      Object.assign(click, { waitUntil() {}, notification: { ...notification, close() {} } }),
+    )
+  })
+  await expect.poll(async () => (await readProbe()).opened).toContain(approvalId)
+  const opened = await page.context().newPage()
+  await opened.addInitScript(replacePushService, browser.subscription)
+  await opened.goto(new URL((await readProbe()).opened ?? '', studio.url).href)
+  const open = opened.locator('.adk-inbox-line[aria-expanded=true]')
+  await open.waitFor()
+  expect(await open.count()).toBe(1)
+  const decided = await page.evaluate(async () => (await fetch('/approvals')).json() as unknown)
+  expect(decided).toMatchObject({ approvals: { length: 2 } })
+  await takeScreenshot(opened, 'studio-push-opened')
+  await opened.close()
+
+  await page.getByRole('button', { name: 'Show inspector' }).click()
+  const row = page.locator('.row[data-lane=wait]').first()
+  await row.locator('summary').first().press('Enter')
+  const log = row.locator('.row-details')
+  await log.getByText('Who was told').press('Enter')
+  await log.getByText(/phone.*Request · sent/).waitFor()
+  await takeScreenshot(page, 'studio-notices')
+  await settings.press('Enter')
+  await page.getByRole('radio', { name: 'Off' }).press('Space')
+  await expect
+    .poll(() =>
+      page.evaluate(async () => (await fetch('/channels/phone/addresses')).json() as unknown),
+    )
+    .toMatchObject({ addresses: [] })
+})
+
+test('[DG1824] a person names somebody on the page of approvals, who sees and decides their approvals there', async () => {
+  const people = ['hanako', 'mari', 'taro'].map((id) => ({ id, name: id, roles: [] }))
+  const calls: unknown[] = []
+  await using studio = await openTestStudio({
+    agents: (model) => createPayrollAgent(calls, model),
+    authenticate: apiKey({
+      hanako: { id: 'hanako' },
+      mari: { id: 'mari', roles: ['manager'] },
+      taro: { id: 'taro' },
+    }),
+    bridge: {
+      approvals: { process_payment: { deciders: { roles: ['manager'] }, mayDelegate: true } },
+      delegation: { allow: () => true },
+    },
+    info: (id) => ({
+      people,
+      ...people.filter((each) => each.id === id).map((person) => ({ person }))[0],
+    }),
+  })
+  const open = (id: string) => studio.openPage({ extraHTTPHeaders: { 'x-api-key': id } })
+  const openApprovals = async (id: string) => {
+    const page = await open(id)
+    await page.goto(`${studio.url}/?view=approvals`)
+    return page
+  }
+  const [mari, taro] = [await openApprovals('mari'), await openApprovals('taro')]
+  const form = mari.getByRole('region', { name: 'While you are away' })
+  await form.getByLabel('Who decides in your place').selectOption('taro')
+  await form.getByRole('button', { name: 'Delegate' }).press('Enter')
+  await form.getByText('taro decides in your place').waitFor()
+  expect(await form.getByLabel('Who decides in your place').locator('option').count()).toBe(3)
+  await takeScreenshot(mari, 'studio-delegation')
+  expect(await findViolations(mari)).toEqual([])
+  const hanako = await open('hanako')
+  await chatPage(hanako).send(CALL)
+  // The feed of the delegate reports it.
+  const received = taro.getByRole('region', { name: 'While you are away' })
+  await received.getByText('You decide in the place of mari').waitFor()
+  await takeScreenshot(taro, 'studio-delegate')
+  await received.getByRole('button', { name: 'Approve', exact: true }).click()
+  await hanako.getByText('Filed.', { exact: true }).waitFor()
+  expect(calls).toEqual([{ amount: 30, recipient: 'Alice' }])
+})
 
 const PARAMETERS = {
   type: 'object',

@@ -34,7 +34,10 @@ interface TestStudioOptions {
   readonly authenticate?: Authenticate
   /** Further options of the bridge. */
   readonly bridge?: Partial<
-    Pick<BridgeOptions, 'approvals' | 'artifactService' | 'recordModelCalls'>
+    Pick<
+      BridgeOptions,
+      'approvals' | 'artifactService' | 'delegation' | 'notify' | 'recordModelCalls'
+    >
   >
 }
 

@@ -11,7 +11,18 @@ import type { Plugin, UserConfig } from 'vite'
 const SERVER = `http://127.0.0.1:${process.env['PORT'] ?? '8000'}`
 
 /** The paths of the studio's server. */
-const PATHS = ['/stream', '/chats', '/approvals', '/events', '/sign-ins', '/studio', '/live']
+const PATHS = [
+  '/stream',
+  '/chats',
+  '/approvals',
+  '/grants',
+  '/delegations',
+  '/channels',
+  '/events',
+  '/sign-ins',
+  '/studio',
+  '/live',
+]
 
 interface PageOptions {
   /** The output folder. */

@@ -95,6 +95,10 @@ export const StudioInfo = z.object({
   emulated: z.boolean().default(false),
   /** Whether this page can sign in to other services. */
   signIn: z.boolean().default(false),
+  /** The channel of `notify` that sends to browsers (`webPush`). Default: the page offers notifications only while it is open. */
+  push: z.string().optional(),
+  /** Whether people can name somebody who decides in their place. The server sets it by itself. */
+  delegations: z.boolean().default(false),
   /** The files that a message may contain. */
   files: z.object({ types: z.array(z.string()), maxBytes: z.int().positive() }).default(FILES),
   /** The prices of models in US dollars per million tokens, for an estimate of the cost. */

@@ -13,6 +13,7 @@ import { APPROVER_ROLE } from './approval-policy.ts'
 import type { CalendarService } from './calendar/calendar-service.ts'
 import type { DirectRoute } from './direct-route.ts'
 import { PAGE_DIR } from './page-dir.ts'
+import { PUSH_CHANNEL } from './push.ts'
 import { APPROVER_ADDRESS, mayChooseRoles } from './roles.ts'
 import type { Settings } from './settings.ts'
 import type { SlackService } from './slack/slack-service.ts'
@@ -42,6 +43,7 @@ export function createListener(options: ListenerOptions): StudioListeners {
     info: ({ principal, host }) => ({
       ...describeDemo(settings, principal?.roles ?? []),
       signIn: calendar?.serves(host) ?? false,
+      ...(slack && { push: PUSH_CHANNEL }),
       networkUrl,
     }),
     respond: (request, response) => {

@@ -30,6 +30,7 @@ import { createLanguages, type Languages } from './languages.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
 import { type DemoModel, openModel } from './model.ts'
 import { findNetworkUrl } from './network-url.ts'
+import { createPush, PUSH_CHANNEL } from './push.ts'
 import { PAGE_DIR } from './page-dir.ts'
 import {
   APPROVER_ADDRESS,
@@ -132,7 +133,14 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
   const slack =
     baseUrl === undefined
       ? undefined
-      : createSlackService({ baseUrl, authenticate: identify, languages, reminderMs, onError })
+      : createSlackService({
+          baseUrl,
+          authenticate: identify,
+          languages,
+          reminderMs,
+          phone: [PUSH_CHANNEL, createPush(await store.secret('push'))],
+          onError,
+        })
   const bridge = createDemoBridge({
     settings,
     options,

@@ -138,15 +138,17 @@ function usePanelChoice(
 }
 
 const OFF_OR_ON = ['off', 'on'] as const
-export type Notifications = (typeof OFF_OR_ON)[number]
+/** `on`: while the page is hidden. `push`: also while no page is open. */
+const NOTIFICATIONS = [...OFF_OR_ON, 'push'] as const
+export type Notifications = (typeof NOTIFICATIONS)[number]
 
 const notifications = new StoredChoice<Notifications>({
   key: 'notifications',
-  isValue: isOneOf(OFF_OR_ON),
+  isValue: isOneOf(NOTIFICATIONS),
   fallback: 'off',
 })
 
-/** Whether a hidden page shows browser notifications. */
+/** Whether the browser shows notifications about approvals. */
 export function useNotifications() {
   return useChoice(notifications)
 }

@@ -100,7 +100,8 @@ async function describe(
     const principal = await identify(authenticate, request, response)
     const described = await info({ principal, host: request.headers.host })
     const sessions = bridge.handles('/chats/any/session')
-    writeJson(response, StudioInfo.parse({ ...described, sessions }))
+    const delegations = bridge.handles('/delegations')
+    writeJson(response, StudioInfo.parse({ ...described, sessions, delegations }))
   } catch {
     // The page then offers every mode, and shows nothing about the model.
     const error = new ProtocolError('internal')

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-import { slack } from 'adk-stream-protocol/notify'
+import { type NoticeChannel, slack } from 'adk-stream-protocol/notify'
 import type { Authenticate, BridgeOptions } from 'adk-stream-protocol/server'
 import { identify } from 'adk-stream-protocol-studio'
 import { z } from 'zod'
@@ -25,6 +25,8 @@ export interface SlackServiceOptions {
   readonly languages: Pick<Languages, 'of'>
   /** After how long a person is reminded, in ms. */
   readonly reminderMs: number
+  /** A channel that tells the person as well, by its name. */
+  readonly phone: readonly [name: string, channel: NoticeChannel]
   readonly onError: (error: unknown) => void
 }
 
@@ -33,7 +35,7 @@ const TEAM = 'T-DEMO'
 
 /** Creates the workspace at `/slack`. Each browser is a member, and reads its own messages. They are in memory. */
 export function createSlackService(options: SlackServiceOptions): SlackService {
-  const { baseUrl, languages, reminderMs } = options
+  const { baseUrl, languages, reminderMs, phone } = options
   const secret = randomBytes(24).toString('hex')
   const workspace = new Workspace({ ...options, secret })
   const channels = LANGUAGES.map(
@@ -54,11 +56,12 @@ export function createSlackService(options: SlackServiceOptions): SlackService {
   )
   return {
     notify: {
-      channels: Object.fromEntries(channels),
+      channels: Object.fromEntries([...channels, phone]),
       plan: ({ principalId: to }) => {
         const tell = nameOf(languages.of(to))
         return [
           { tell, to },
+          { tell: phone[0], to },
           { tell, to, after: reminderMs },
         ]
       },

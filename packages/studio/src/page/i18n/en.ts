@@ -95,6 +95,8 @@ export const en: Labels = {
       notifications: 'Notifications',
       notificationsOff: 'Off',
       notificationsOn: 'When this page is hidden',
+      notificationsPush: 'Always',
+      notificationsFailed: 'This browser could not be registered for notifications. Try again.',
       notificationsBlocked: 'Allow notifications for this page in the browser settings.',
       shortcuts: 'Keyboard shortcuts',
       signIns: 'Signed in',

@@ -96,6 +96,8 @@ export const ja: Labels = {
       notifications: '通知',
       notificationsOff: 'オフ',
       notificationsOn: 'ページが非表示のとき',
+      notificationsPush: '常に',
+      notificationsFailed: 'このブラウザーを通知に登録できませんでした。もう一度お試しください。',
       notificationsBlocked: 'ブラウザーの設定で、このページの通知を許可してください。',
       shortcuts: 'キーボードショートカット',
       signIns: 'サインイン中のサービス',

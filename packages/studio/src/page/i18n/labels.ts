@@ -87,6 +87,9 @@ interface ShellLabels {
     readonly notifications: string
     readonly notificationsOff: string
     readonly notificationsOn: string
+    /** The browser is told while no page is open. */
+    readonly notificationsPush: string
+    readonly notificationsFailed: string
     /** The browser does not allow notifications. */
     readonly notificationsBlocked: string
     readonly shortcuts: string

@@ -3,6 +3,7 @@ import {
   ApprovalFilters,
   ApprovalHistoryList,
   ApprovalInbox,
+  Delegations,
   useAdkLabels,
   useApprovalHistory,
 } from 'adk-stream-protocol/react'
@@ -10,6 +11,7 @@ import { ArrowLeft } from 'lucide-react'
 import { useCallback, useEffect, useRef, useState } from 'react'
 
 import { SlotContent } from '../plugin/slot-content.tsx'
+import { useStudio } from '../wire/studio-info.ts'
 import { api } from '../wire/wire.ts'
 import type { Chats } from '../chats/chats-store.ts'
 import { useLabels } from '../i18n/language.tsx'
@@ -25,9 +27,9 @@ interface ApprovalsPageProps {
 
 /** The pending approvals of all chats, and the history of those that were decided. */
 export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) {
-  const { inbox: labels, history: historyLabels } = useAdkLabels()
+  const { inbox: labels, history: historyLabels, delegations: delegationLabels } = useAdkLabels()
   const { approvalsPage } = useLabels().shell
-  const { filter, setFilter } = useApprovalsLocation()
+  const { approvalId, filter, setFilter } = useApprovalsLocation()
   const { state, toolName, requester } = filter
   const { loadMore, ...history } = useApprovalHistory(api, {
     state,
@@ -36,7 +38,9 @@ export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) 
   })
   const headingRef = useRef<HTMLHeadingElement>(null)
   useEffect(() => headingRef.current?.focus(), [])
-  const onlyId = useOnlyUndecided(inbox)
+  const onlyUndecided = useOnlyUndecided(inbox)
+  const onlyId = approvalId ?? onlyUndecided
+  const { delegations, people = [], person } = useStudio() ?? {}
   useEffect(() => {
     // Not from anything that the person has moved to.
     if (onlyId !== undefined && document.activeElement === headingRef.current)
@@ -62,11 +66,21 @@ export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) 
           </h2>
           <ApprovalInbox
             collapsible
+            key={approvalId}
             defaultOpenId={onlyId}
             inbox={inbox}
             renderChatLink={renderChatLink}
           />
         </section>
+        {delegations === true && (
+          <section>
+            <h2>{delegationLabels.title}</h2>
+            <Delegations
+              api={api}
+              people={people.length > 0 ? people.filter(({ id }) => id !== person?.id) : undefined}
+            />
+          </section>
+        )}
         <section>
           <h2>{historyLabels.title}</h2>
           <ApprovalFilters filter={filter} onChange={setFilter} approvals={history.approvals} />

@@ -13,6 +13,7 @@ import {
   NetworkDetails,
 } from './entry-details.tsx'
 import { inspection, type ChatPlace } from './inspection.ts'
+import { NoticeLog } from './notice-log.tsx'
 import { useInspectorLabels, ScrolledText, useNow } from './parts.tsx'
 import { type TimeScale, arrangeTimeline, LANES, type Row, type TurnRows } from './timeline-rows.ts'
 import type { TurnTrace } from './trace.ts'
@@ -27,7 +28,7 @@ export interface ChatTimelineProps {
   /** Without the price of a model, the cost of its turn is not shown. */
   readonly tariff: Tariff
   /** Reads what the model was asked. */
-  readonly api: Pick<AdkApi, 'readModelCall'>
+  readonly api: Pick<AdkApi, 'readModelCall' | 'listNotices'>
   readonly onEarlier: () => void
 }
 
@@ -290,6 +291,9 @@ function RowView({ row, scale, source, reader, isSelected }: RowViewProps) {
       </summary>
       {entry ? (
         <EntryDetails entry={entry} place={{ messageId, toolCallId }} reader={reader}>
+          {entry.type === 'approval' && (
+            <NoticeLog api={source.api} approvalId={entry.approvalId} />
+          )}
           {entry.type === 'model' && entry.callId !== undefined && (
             <ModelCallView source={source} callId={entry.callId} />
           )}

@@ -125,7 +125,7 @@ function after(start: number, at: number | undefined): string | undefined {
 
 /** Where recorded model calls are read. */
 export interface ModelCallSource {
-  readonly api: Pick<AdkApi, 'readModelCall'>
+  readonly api: Pick<AdkApi, 'readModelCall' | 'listNotices'>
   readonly chatId: string
 }
 

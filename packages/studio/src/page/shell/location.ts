@@ -73,7 +73,9 @@ export function useApprovalsLocation() {
     [query],
   )
   const setFilter = useCallback((next: Filter) => navigate(approvalsUrl(next)), [])
-  return { isOpen: query.get('view') === VIEW, filter, setFilter }
+  /** The approval that a notification leads to. */
+  const approvalId = query.get('approval') ?? undefined
+  return { isOpen: query.get('view') === VIEW, approvalId, filter, setFilter }
 }
 
 export function openApprovals(): void {

@@ -1,5 +1,5 @@
 import { Keyboard, Settings2 } from 'lucide-react'
-import { useState, useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import type { SignedInService } from 'adk-stream-protocol/client'
 
 import { IconButton } from '../icon-button.tsx'
@@ -8,8 +8,9 @@ import { SlotContent } from '../plugin/slot-content.tsx'
 import { useStudio } from '../wire/studio-info.ts'
 import { api } from '../wire/wire.ts'
 import { useLanguage, useLabels } from '../i18n/language.tsx'
-import { type Notifications, useNotifications, THEMES, useTheme } from '../settings.ts'
+import { THEMES, useTheme } from '../settings.ts'
 import { ConnectionChoice, Segmented } from './mode-switch.tsx'
+import { NotificationsChoice } from './notifications-choice.tsx'
 import { Setting } from './setting.tsx'
 
 const POPOVER_ID = 'settings'
@@ -76,36 +77,6 @@ function ThemeChoice() {
   return (
     <Setting name={settings.theme}>
       <Segmented label={settings.theme} options={options} value={theme} onChoose={choose} />
-    </Setting>
-  )
-}
-
-function NotificationsChoice() {
-  const { settings } = useLabels().shell
-  const [chosen, choose] = useNotifications()
-  const [isBlocked, setBlocked] = useState(false)
-  // Browsers refuse notifications to pages without HTTPS, and do not ask.
-  if (!isSecureContext || typeof Notification === 'undefined') return null
-  const change = async (value: Notifications): Promise<void> => {
-    // Browsers ask only in response to a click.
-    const isAllowed = value === 'off' || (await Notification.requestPermission()) === 'granted'
-    setBlocked(!isAllowed)
-    choose(isAllowed ? value : 'off')
-  }
-  return (
-    <Setting name={settings.notifications}>
-      <Segmented
-        label={settings.notifications}
-        options={[
-          { value: 'off', name: settings.notificationsOff },
-          { value: 'on', name: settings.notificationsOn },
-        ]}
-        value={chosen}
-        onChoose={(value) => void change(value)}
-      />
-      <p className="fine" role="status">
-        {isBlocked && settings.notificationsBlocked}
-      </p>
     </Setting>
   )
 }

@@ -20,7 +20,7 @@ import { observeTransport } from './observe-transport.ts'
 export const lastInstance = new ObservableValue<string | undefined>(undefined)
 
 /** `fetch` that records which instance responded. */
-const observedFetch: typeof fetch = async (input, init) => {
+export const observedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, init)
   const name = response.headers.get(INSTANCE_HEADER)
   if (name !== null && name !== lastInstance.read()) lastInstance.set(name)
