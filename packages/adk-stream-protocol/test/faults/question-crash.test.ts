@@ -9,7 +9,7 @@ import {
   nodeQuestionScenarios,
   questionScenarios,
 } from './support/crash-scenarios/question-scenarios.ts'
-import { grantScenarios } from './support/crash-scenarios/grant-scenarios.ts'
+import { grantScenarios, planScenarios } from './support/crash-scenarios/grant-scenarios.ts'
 import { remoteAnswerScenarios } from './support/crash-scenarios/remote-answer-scenarios.ts'
 import { remoteScenarios, serveRemote } from './support/crash-scenarios/remote-scenarios.ts'
 import { signInScenarios } from './support/crash-scenarios/sign-in-scenarios.ts'
@@ -29,6 +29,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   let remoteQuestions: CrashScenarios
   let remoteAnswers: CrashScenarios
   let grants: CrashScenarios
+  let plans: CrashScenarios
   // The chats of all tests wait for the same crash.
   beforeAll(async () => {
     remote = await serveRemote()
@@ -38,7 +39,8 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
     remoteQuestions = remoteScenarios(remote)
     remoteAnswers = remoteAnswerScenarios(remote)
     grants = grantScenarios(pair.folder)
-    const all = [questions, signIns, remoteQuestions, remoteAnswers, grants]
+    plans = planScenarios(pair.folder)
+    const all = [questions, signIns, remoteQuestions, remoteAnswers, grants, plans]
     next = await crash(pair, all)
   })
   afterAll(async () => {
@@ -60,6 +62,9 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
 
   test('[GR1633] a server killed while it runs a covered call leaves its use spent, and the call does not run again', () =>
     grants.expectContinued(next))
+
+  test('[GR1826] a server killed while an approved plan is stored has stored all of it or nothing', () =>
+    plans.expectContinued(next))
 })
 
 test.each(oneOf(databases, 'SQLite'))(

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
 import { openJumpingStore } from './jumping-store.ts'
+import { planTool } from '../../../src/server/index.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import { EXIT_MS, Plant, plantInStore, repeatSometimes } from './plants.ts'
 import { pageTools } from './page-tools.ts'
@@ -161,6 +162,7 @@ const paymentServer = await openPaymentServer({
     requestInputTool,
     chargeTool(effects, reached),
     tip,
+    planTool({ tools: [tip] }),
     ...toolsets,
     ...(hasChaosTools ? [...pageTools(), hurry] : []),
   ],
@@ -173,7 +175,7 @@ const paymentServer = await openPaymentServer({
     .parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
   isSpoken: process.env['LIVE_SPOKEN'] !== undefined,
-  approvals: { top_up: { idempotent: true }, tip: { grants: TIPS } },
+  approvals: { top_up: { idempotent: true }, tip: { grants: TIPS, plans: true } },
   ...(process.env['GATED_DESK'] !== undefined && {
     approvals: { top_up: { idempotent: true }, desk: true },
   }),

@@ -61,6 +61,52 @@ async function expectTipped(
   expect(readEffects(folder.effects, person.chatId)).toHaveLength(effects + 1)
 }
 
+const STEP = { tool: 'tip', args: { to: '花子', amount: 10 } }
+const PLAN = `[[call propose_plan ${JSON.stringify({ steps: [STEP, STEP] })}]][[then]][[say Planned.]]`
+
+/** Where the process is killed, what the conversation then shows, and how many calls of the plan run. */
+const PLAN_POINTS = [
+  ['after-claim', '"state":"unknown"', 0],
+  ['before-outcome', '"state":"unknown"', 2],
+  ['after-outcome', 'Planned.', 2],
+] as const
+
+function planOf(moment: string, url: string): Person {
+  return new Person(url, { user: `g0.${moment}.plan`, chatId: `g0.${moment}.plan` })
+}
+
+/** Plans that were just approved. */
+export function planScenarios(folder: Folder): CrashScenarios {
+  return {
+    begin: async (server, url) => {
+      await Promise.all(
+        PLAN_POINTS.map(async ([moment]) => {
+          const person = planOf(moment, url)
+          await person.say(PLAN)
+          const [plan] = await person.approvals()
+          // The request gets no response.
+          person.decide(plan?.id ?? '', { approved: true }).catch(() => undefined)
+          await server.waitForLine((line) => line === `at ${person.chatId}`)
+        }),
+      )
+    },
+    expectContinued: async (url) => {
+      for (const [moment, shown, covered] of PLAN_POINTS) {
+        const person = planOf(moment, url)
+        const read = async (): Promise<string> => JSON.stringify(await person.messages())
+        await expect.poll(read, POLLING).toContain(shown)
+        const calls = Array.from({ length: 3 }, () => '[[call tip {"to": "花子", "amount": 10}]]')
+        await person.say(`${calls.join('')}[[then]][[say Thanked.]]`)
+        expect([moment, readEffects(folder.effects, person.chatId).length]).toEqual([
+          moment,
+          covered,
+        ])
+        expect([moment, (await person.approvals()).length]).toEqual([moment, 3 - covered])
+      }
+    },
+  }
+}
+
 function personOf(moment: string, url: string, chatId = `g0.${moment}.tip`): Person {
   return new Person(url, { user: `g0.${moment}.tip`, chatId })
 }
