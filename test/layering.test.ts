@@ -257,6 +257,7 @@ const HANDLE_ITS_ABSENCE = new Set([
   'packages/adk-stream-protocol/src/react/components/message-content.tsx',
   'packages/adk-stream-protocol/src/react/components/share-approval.tsx',
   'packages/studio/src/page/conversation/message-actions.tsx',
+  'packages/studio/src/page/wire/push.ts',
 ])
 
 test('[AR1143] code for browsers also runs on pages without HTTPS', () => {

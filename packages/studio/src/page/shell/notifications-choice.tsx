@@ -56,7 +56,7 @@ function usePush() {
   const [chosen, choose] = useNotifications()
   const isChosen = chosen === 'push'
   useEffect(() => {
-    if (!isChosen || channel === undefined) return
+    if (!isChosen || channel === undefined || !canPush()) return
     // If this fails, the next visit tries it again.
     void renewPush({ channel, language }).then(
       (isKept) => isKept || choose('off'),
