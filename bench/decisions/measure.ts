@@ -11,11 +11,11 @@ import { pinLoad, pinnedTo, profiling } from '../server-process.ts'
 import { median } from '../statistics.ts'
 import type { ServerKind, ToolStart } from './server.ts'
 
-const ROUNDS = 200
+const ROUNDS = 100
 /** Rounds in which the servers compile their code. */
 const WARM_UP = 1_000
-/** Long enough for the work after a request to end, so that it does not count for the next one. */
-const PAUSE_MS = 10
+/** Long enough for the work after a request to end, so that it does not count for the next one: with a webhook, three durable commits. */
+const PAUSE_MS = 150
 
 /** Medians of one server: the time from sending a decision to the start of the tool, and the CPU time of the server in that time. */
 interface DecisionFigures {
