@@ -219,6 +219,13 @@ function seenText(seen: string, seenIn: string): Partial<ChaosHistory> {
   return { turns: wellHistory().turns.map((turn) => ({ ...turn, seen, seenIn })) }
 }
 
+/** A history in which the emulated model repeats a text without directives. */
+function repeats(text: string, times = 1): Partial<ChaosHistory> {
+  const hint = 'To script the reply, send [[say Hello.]] or load a scenario.'
+  const reply = `The emulator received: ${text}\n${hint}`.repeat(times)
+  return { ...seenText('', 'reply'), ...stored(messagesWith(reply)) }
+}
+
 /** Gives audit records their versions. */
 function renumber(...records: readonly AuditRecord[]): AuditRecord[] {
   return records.map((each, version) => ({ ...each, version }))
@@ -287,6 +294,32 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
     undefined,
   ],
   ['a missing end', stored(messagesWith('One.')), /nothing interrupted it/],
+  [
+    'nothing in a reply that repeats the outcome of a parked call',
+    repeats('[Result of the call call, pay({}), which'),
+    undefined,
+  ],
+  [
+    'nothing in a reply that repeats an outcome, which the restored session received as a text',
+    repeats('[pay returned {"paid":1}]'),
+    undefined,
+  ],
+  [
+    'a reply that repeats the outcome of another call',
+    repeats('[Result of the call other, pay({}), which'),
+    /another text is stored/,
+  ],
+  [
+    'a reply that repeats the outcome of another tool',
+    repeats('[top_up returned {"paid":1}]'),
+    /another text is stored/,
+  ],
+  ['an outcome that is repeated twice', repeats('[pay returned {}]', 2), /another text is stored/],
+  [
+    'a missing end of an outcome',
+    { ...seenText('', 'reply'), ...stored(messagesWith('The emulator received: [pay returned {')) },
+    /nothing interrupted it/,
+  ],
   ['servers that differ', stored(messagesWith('One.Two.'), messagesWith('One.')), /different/],
   [
     'nothing, if the person left before their page ran the tool',

@@ -6,21 +6,26 @@ import { type ChaosHistory, isBrowserKind, type RecordedRun, type RecordedTurn }
 export function expectedText(turn: RecordedTurn, reply: ChatMessage | undefined): string {
   if (turn.kind === 'ask') return expectedReport(QUESTION, reply)
   if (isBrowserKind(turn.kind)) return expectedReport(turn.kind, reply)
-  return reply && isParkedReport(reply) ? textOf(reply) : turn.expected
+  return (reply && expectedRepetition(reply)) ?? turn.expected
 }
 
 /**
- * Whether a reply is about the outcome of its own call, which the live model received as a text (LV602): the call was parked, because the
- * person had sent the next message. The emulated model does not continue its script then.
+ * Returns the whole text of a reply in which the emulated live model repeats the outcome of the message's own call, and undefined for
+ * another reply. The model receives an outcome as a text if the call was parked (LV602), or if the connection does not know the call,
+ * because the session was restored from its messages (LC12). The emulator continues its script after a function response only. A lost
+ * reply is empty, and one that was made twice repeats the outcome twice: neither equals this text.
  */
-function isParkedReport(reply: ChatMessage): boolean {
+function expectedRepetition(reply: ChatMessage): string | undefined {
   const text = textOf(reply)
-  return reply.parts.some(
-    ({ toolCallId }) =>
-      toolCallId !== undefined &&
-      text.startsWith(`The emulator received: [Result of the call ${toolCallId}, `),
-  )
+  const { id, name } = REPEATED_OUTCOME.exec(text)?.groups ?? {}
+  const call = reply.parts.find(({ toolCallId }) => toolCallId !== undefined)
+  const isOwn = id === undefined ? call?.type === `tool-${name}` : call?.toolCallId === id
+  return isOwn ? `${text.split('\n')[0]}${EMULATOR_HINT}` : undefined
 }
+
+const REPEATED_OUTCOME =
+  /^The emulator received: \[(?:Result of the call (?<id>\S+), |(?<name>\w+) returned )/
+const EMULATOR_HINT = '\nTo script the reply, send [[say Hello.]] or load a scenario.'
 
 function expectedReport(kind: string, reply: ChatMessage | undefined): string {
   const part = reply?.parts.find(({ toolCallId }) => toolCallId !== undefined)
