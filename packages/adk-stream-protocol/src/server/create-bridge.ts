@@ -159,6 +159,7 @@ function openShared(
     approval: new Listeners(),
     approvalElsewhere: new Listeners(),
     written: new Listeners(),
+    left: new Listeners(),
   }
   // A decided call starts before its log entry is written and before feeds receive the change.
   const reportLater = (report: () => unknown): void =>
@@ -179,6 +180,7 @@ function openShared(
       waitingCalls: modules.waitingCalls,
       modelCalls,
       onWritten: (chat) => changes.written.call(chat),
+      onLeft: (call, error) => changes.left.call(call, error),
     })
     opened.ledger.onChange((approval, event) => {
       reportLater(() => operations.approvalChanged(approval, event))

@@ -16,7 +16,7 @@ import { ChatSessions } from './chats/chat-sessions.ts'
 import { createEditCheck, createPreviewCheck, createRefresh } from './chats/host/policy-checks.ts'
 import { findTool, listClientTools } from './chats/find-tool.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
-import { AgentHost } from './chats/host/agent-host.ts'
+import { AgentHost, type AgentHostOptions } from './chats/host/agent-host.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
 import type { BridgeSettings } from './options.ts'
 
@@ -27,13 +27,23 @@ interface BackendParts extends Pick<
   readonly modelCalls: ModelCalls | undefined
   /** Called when an event of a chat was stored or removed. */
   readonly onWritten: (chat: ChatRef) => void
+  /** Called for a decided call whose result could not be stored at the end of its run. */
+  readonly onLeft: AgentHostOptions['onLeft']
 }
 
 /** Creates the ledger, the agents and their host on an open store. */
 export async function openBackend(
   settings: BridgeSettings,
   store: Store,
-  { openKinds, openPrior, openSubstitutes, waitingCalls, modelCalls, onWritten }: BackendParts,
+  {
+    openKinds,
+    openPrior,
+    openSubstitutes,
+    waitingCalls,
+    modelCalls,
+    onWritten,
+    onLeft,
+  }: BackendParts,
 ): Promise<Backend> {
   const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
   const { chats } = store
@@ -57,7 +67,7 @@ export async function openBackend(
     onError,
   })
   const sessions = openSessions(settings, { store, ledger, agents, onWritten })
-  const host = openHost(settings, { ledger, kinds, prior, agents, sessions, modelCalls })
+  const host = openHost(settings, { ledger, kinds, prior, agents, sessions, modelCalls, onLeft })
   const clientTools = listClientTools(roots.values())
   const mayEdit = createEditCheck(policy, onError)
   return {
@@ -103,12 +113,11 @@ function openSessions(
 
 function openHost(
   settings: BridgeSettings,
-  parts: Pick<Backend, 'ledger' | 'kinds' | 'prior' | 'agents' | 'sessions'> & {
-    readonly modelCalls: ModelCalls | undefined
-  },
+  parts: Pick<Backend, 'ledger' | 'kinds' | 'prior' | 'agents' | 'sessions'> &
+    Pick<BackendParts, 'modelCalls' | 'onLeft'>,
 ): AgentHost {
   const { appName, services, runConfig, onError } = settings
-  const { ledger, kinds, prior, agents, sessions, modelCalls } = parts
+  const { ledger, kinds, prior, agents, sessions, modelCalls, onLeft } = parts
   const gateOptions = {
     ledger,
     policy: settings.approvals,
@@ -132,6 +141,7 @@ function openHost(
     ledger,
     kinds,
     onError,
+    onLeft,
     ...(runConfig && { runConfig }),
   })
 }

@@ -18,6 +18,7 @@ import type { ModelCalls } from './chats/model-calls.ts'
 import { endQuestion } from './chats/recovery/lost-questions.ts'
 import { OutcomeReader } from './chats/turns/outcome-reader.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
+import type { DecidedCallRef } from './chats/host/stored-calls.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
 import type { RelayHandlers } from './chats/turns/relayed-turns.ts'
 import { RelayedTurns } from './chats/turns/relayed-turns.ts'
@@ -53,6 +54,8 @@ export interface BackendChanges {
   readonly approvalElsewhere: Listeners<[change: ApprovalChange]>
   /** An event of a chat was stored or removed. */
   readonly written: Listeners<[chat: ChatRef]>
+  /** The result of a decided call could not be stored at the end of its run. */
+  readonly left: Listeners<[call: DecidedCallRef, error: unknown]>
 }
 
 /** The parts that run the turns of chats, and runs that stay open, in this process and together with others. */
@@ -112,6 +115,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const showAgain = createShowAgain({ runs, turns, turnService, onError })
   reports.changedLater.add(showAgain)
   reports.recovered.add((chat, turn) => runs.show(chat, turn))
+  reports.resumed.add((approval, turn) => decidedTurns.finish(approval, turn))
 
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
   const isAwaited = (): boolean => isWatched(events, runs) || runs.asks
@@ -164,6 +168,8 @@ interface Reports {
   readonly changedLater: Listeners<[message: TurnInfo]>
   /** The turn of an approval resumes after a failure. */
   readonly recovered: Listeners<[chat: ChatRef, turn: Turn]>
+  /** The turn of a call resumes that ran on after its turn. */
+  readonly resumed: Listeners<[approval: Approval, turn: Promise<Turn>]>
 }
 
 function createReports(): Reports {
@@ -171,6 +177,7 @@ function createReports(): Reports {
     turnChanged: new Listeners(),
     changedLater: new Listeners(),
     recovered: new Listeners(),
+    resumed: new Listeners(),
   }
 }
 
@@ -267,6 +274,7 @@ function openTurnService(
     onChunk,
     onTurn: ({ messageId, turn, ...chat }) => events.turnStarted(chat, { messageId, turn }),
     onLateResults: (message) => reports.changedLater.call(message),
+    onResumed: (approval, turn) => reports.resumed.call(approval, turn),
     isTaken,
     onTurnEnd: (turn, outcome, isSpoken) => operations.turnEnded(turn, outcome, isSpoken),
     whilePending,

@@ -94,7 +94,14 @@ export function openServices(settings: BridgeSettings, shared: SharedParts & Cha
 }
 
 /** Passes on what the backend reports. */
-function followChanges({ changes, start, runs, elsewhere, storedNews }: AllParts): void {
+function followChanges({
+  changes,
+  start,
+  runs,
+  elsewhere,
+  storedNews,
+  decidedTurns,
+}: AllParts): void {
   changes.opened.add(start)
   changes.approval.add((approval) => {
     runs.approvalChanged(approval)
@@ -106,6 +113,7 @@ function followChanges({ changes, start, runs, elsewhere, storedNews }: AllParts
     if (!runs.approvalChanged(change.approval)) storedNews.approvalChangedElsewhere(change)
   })
   changes.written.add((chat) => storedNews.written(chat))
+  changes.left.add((call, error) => void decidedTurns.noteFailure(call, error))
 }
 
 /** Creates the endpoints, except those of the whole bridge. */

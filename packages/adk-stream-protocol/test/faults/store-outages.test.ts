@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { isLong } from '../../../../test/support/long-run.ts'
+import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPaymentServer } from './support/payment-server.ts'
@@ -102,3 +103,59 @@ test('[AP825] a call that has run gets its reply without a lease, however the st
     expect(readEffects(folder.effects, chatId)).toHaveLength(1)
   }
 })
+
+/** The outages after which the outcome of the call is stored, and its result is not. Each stop takes a second. */
+const AFTER_OUTCOME = isLong ? OUTAGES : OUTAGES.slice(3, 5)
+
+test.each(['ADK waits for it', 'ADK has not collected it'])(
+  '[AP825] the result of a call whose turn was stopped is stored without a lease, however the store fails after the call; %s',
+  async (moment) => {
+    await using folder = await makeFolder()
+    await using store = await openSqliteStore({ path: folder.database })
+    const outages = new Outages(store)
+    const { getSession } = store.sessions
+    let ranges: Ranges = []
+    let [read, started, ended] = [defer(), defer(), defer()]
+    read.resolve()
+    store.sessions.getSession = async (request) => {
+      await read.promise
+      return getSession.call(store.sessions, request)
+    }
+    await using server = await openPaymentServer({
+      store,
+      effects: folder.effects,
+      limits: { leaseMs: 600_000, sweepMs: 20 },
+      reached: async (reached) => {
+        if (reached === 'before effect') {
+          started.resolve()
+          await ended.promise
+        } else if (reached === 'after effect') outages.start(ranges)
+      },
+    })
+    for (const [index, each] of AFTER_OUTCOME.entries()) {
+      const chatId = `chat-${index}`
+      const person = new Person(server.url, { chatId })
+      ranges = []
+      const { approvalId } = await person.ask(PAY)
+      ;[started, ended] = [defer(), defer()]
+      ranges = each
+      if (moment === 'ADK has not collected it') read = defer()
+      const decided = person.decide(approvalId, { approved: true })
+      await started.promise
+      const stopped = person.post(`/chats/${chatId}/stop`, {})
+      read.resolve()
+      await stopped
+      await decided
+      ended.resolve()
+      const last = async () => (await person.messages()).at(-1)
+      const states = async () => {
+        const parts = toolParts(await last())
+        return outages.isOver ? parts.map(({ state }) => state) : []
+      }
+      await expect
+        .poll(states, { ...POLLING, message: JSON.stringify(each) })
+        .toEqual(['output-available'])
+      expect(readEffects(folder.effects, chatId)).toHaveLength(1)
+    }
+  },
+)

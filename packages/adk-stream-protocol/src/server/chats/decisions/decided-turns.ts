@@ -61,7 +61,7 @@ export class DecidedTurns {
     })
     const decided = result.promise.then((outcome) => {
       if (isRead) this.#noteEnd(approval, turn)
-      else this.#finishDecision(approval, turn)
+      else this.finish(approval, turn)
       return { result: outcome, turn }
     })
     // If the chat is not free, the turn fails before the decision is recorded.
@@ -181,8 +181,8 @@ export class DecidedTurns {
     keepNewest(this.#storeFailures, MAX_KEPT)
   }
 
-  /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */
-  #finishDecision(approval: Approval, turn: Promise<Turn>): void {
+  /** Checks the outcome of a decided call when its turn has ended. If the turn fails, a sweep resumes it. */
+  finish(approval: Approval, turn: Promise<Turn>): void {
     turn
       .then((opened) => this.#checkOutcome(approval, opened))
       .catch((error: unknown) => {

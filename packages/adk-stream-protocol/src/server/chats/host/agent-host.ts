@@ -44,6 +44,7 @@ import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
 import type { StateDelta } from '../request-context.ts'
 import { RunEndings, storeStopped } from './run-endings.ts'
+import type { DecidedCallRef } from './stored-calls.ts'
 
 /**
  * The part of ADK's `RunConfig` that an application may set for a turn.
@@ -71,6 +72,8 @@ export interface AgentHostOptions extends AgentServices {
   readonly kinds: CallKinds
   readonly runConfig?: TurnRunConfig
   readonly onError: (error: unknown) => void
+  /** Called for a decided call whose result could not be stored at the end of its run. */
+  readonly onLeft: (call: DecidedCallRef, error: unknown) => void
 }
 
 interface HostedAgent {
@@ -126,6 +129,7 @@ export class AgentHost {
   readonly #predictable: boolean
   readonly #ledger: Ledger
   readonly #onError: (error: unknown) => void
+  readonly #onLeft: AgentHostOptions['onLeft']
   readonly #runConfig: RunConfig
   /** Whether events can be shown while a call runs. */
   readonly #asksDuringCalls: boolean
@@ -140,6 +144,7 @@ export class AgentHost {
     ledger,
     kinds,
     onError,
+    onLeft,
     plugins = [],
     runConfig: { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = {},
     ...services
@@ -151,6 +156,7 @@ export class AgentHost {
     this.#ledger = ledger
     this.#asksDuringCalls = kinds.askedDuringCalls.length > 0
     this.#onError = onError
+    this.#onLeft = onLeft
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     const getSession: BaseSessionService['getSession'] = async (request) =>
       this.#takePrepared(request) ?? sessions.service.getSession(request)
@@ -320,7 +326,11 @@ export class AgentHost {
       this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
       // AP825: this does not change how the turn has ended. A sweep stores what is missing.
-      await this.endings.end(chat, run, signal).catch(this.#onError)
+      await this.endings.end(chat, run, signal).catch((error: unknown) => {
+        this.#onError(error)
+        for (const { decided } of run.all)
+          for (const { toolCallId } of decided.values()) this.#onLeft({ chat, toolCallId }, error)
+      })
     }
   }
 

@@ -37,6 +37,8 @@ export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
   /** Whether an open run continues the call of an approval, or the call of the agent that made it. */
   readonly isTaken: ChatRuns['continues']
+  /** Called when the turn of a call resumes that ran on after its turn. The turn may fail. */
+  readonly onResumed: (approval: Approval, turn: Promise<Turn>) => void
 }
 
 /** An open run continues the call that a turn was to resume. */
@@ -367,13 +369,13 @@ export class TurnService {
     const again = { outputs: [], background: true, finishes: true }
     this.#runningWithoutTurn += 1
     // Not awaited. If the turn cannot resume, the ledger still has the result, and a sweep reports it.
-    host
+    const resumed = host
       .settled(approval)
       .then(async () => this.resume(chat, approval.messageId, again))
-      .catch(this.#options.onError)
       .finally(() => {
         this.#runningWithoutTurn -= 1
       })
+    this.#options.onResumed(approval, resumed)
   }
 }
 
