@@ -95,6 +95,7 @@ class TurnWriter {
   #author = ''
   #invocationId = ''
   #isOver = false
+  #hasWritten = false
   readonly #startedAt = performance.now()
   #firstChunkAt: number | undefined
   #chunkCount = 0
@@ -167,7 +168,9 @@ class TurnWriter {
       report: this.#report,
     }
     const end = stopped ? 'stopped' : 'completed'
-    const left = !stopped && this.#options.leavesCalls?.() === true
+    // TU1800: the message was complete before, so there was nothing to stop.
+    const isDone = stopped && !this.#hasWritten && this.#options.from && !isWaiting(this.#state)
+    const left = isDone === true || (!stopped && this.#options.leavesCalls?.() === true)
     this.#turn.log.appendTogether(() => {
       // If the translation of an event threw, the state includes what was written before.
       this.#appendAll(this.#chunks.take())
@@ -204,6 +207,7 @@ class TurnWriter {
   }
 
   #write(event: Event): void {
+    this.#hasWritten = true
     // A response that the turn waited for starts a step, as in the stored turn.
     if (event.author === 'user' && this.#options.passSound !== true) this.#chunks.closeStep()
     translateEvent(this.#chunks, event, this.#options)

@@ -1,12 +1,16 @@
+import { createEvent, type Event } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { onRequest, STOP_CHAT } from '../../src/relay/server-requests.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
+import type { Translation } from '../../src/agent/translate/translation.ts'
+import type { Chunk } from '../../src/protocol/chunk.ts'
 import { RelayedTurns } from '../../src/server/chats/turns/relayed-turns.ts'
 import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
+import { runTurn } from '../../src/turns/run-turn.ts'
 import { TurnRegistry } from '../../src/turns/turn-registry.ts'
-import type { Turn } from '../../src/turns/turn.ts'
+import { Turn } from '../../src/turns/turn.ts'
 
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
 
@@ -144,3 +148,34 @@ test('[CV2] a stored message that is only streamed again does not count as runni
   expect(turns.running({ ...CHAT, chatId: 'chat-2' })?.messageId).toBe('message-2')
   end.resolve()
 })
+
+test.each([
+  ['that was complete before is not shown as stopped', [{ text: 'Done.' }], false],
+  ['that waits is', [{ functionCall: { id: 'call', name: 'ask', args: {} } }], true],
+])('[TU1800] a message with nothing more to stream %s', async (_name, parts, isStopped) => {
+  const limits = { maxLag: 1_000_000, stallTimeoutMs: 60_000, maxReplay: 1_000_000 }
+  const run = async (events: readonly Event[], from?: Translation) => {
+    const turn = new Turn('reply', limits, { graceMs: 60_000 })
+    const chunks: Chunk[] = []
+    if (from) turn.stop()
+    const onChunk = (chunk: Chunk): void => void chunks.push(chunk)
+    const options = { exposeState: () => false, onChunk, onError: ignore, ...(from && { from }) }
+    const { state } = await runTurn(turn, iterate(events), options)
+    return { state, chunks }
+  }
+  const stored = createEvent({
+    author: 'assistant',
+    invocationId: 'e-1',
+    content: { role: 'model', parts },
+    longRunningToolIds: ['call'],
+  })
+  const { state: from } = await run([stored])
+  const { chunks } = await run([], from)
+  expect(chunks.some(({ type }) => type === 'abort')).toBe(isStopped)
+  const finish = chunks.find((chunk) => chunk.type === 'finish')
+  expect(finish?.messageMetadata?.stopped === true).toBe(isStopped)
+})
+
+async function* iterate(events: readonly Event[]): AsyncGenerator<Event> {
+  yield* events
+}
