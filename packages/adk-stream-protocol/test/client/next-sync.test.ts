@@ -754,6 +754,11 @@ describe('positions', () => {
     },
   )
 
+  test('[CL1800] after a stop, all stored messages are loaded: the page has marked one of them', () => {
+    const [, effects] = step(AT_1, { type: 'stopped' }, { messages: SHOWN })
+    expect(effects).toContainEqual({ type: 'load', after: undefined })
+  })
+
   test.each([
     { name: 'has stored something', after: '2.f', load: '1.e' },
     { name: 'has stored nothing', after: '1.e', load: undefined },

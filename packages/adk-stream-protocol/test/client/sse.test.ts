@@ -257,6 +257,29 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await transport.api.stopChat('chat-1')
   })
 
+  test('[CL10] stop() over HTTP stops the turn of a message that was sent while the page resumed', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    const [isShown, isJoined] = [defer(), defer()]
+    const slowResume: typeof fetch = async (input, init) => {
+      if (!String(input).includes('/stream/')) return fetch(input, init)
+      await isShown.promise
+      const response = await fetch(input, init)
+      setTimeout(() => isJoined.resolve(), 0)
+      return response
+    }
+    const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: slowResume })
+    const chat = await openSse(transport, version)
+    const resumed = chat.resume()
+    const reply = chat.send('[[say So far.]][[wait never]]')
+    await chat.untilShown('So far.')
+    isShown.resolve()
+    await isJoined.promise
+    await chat.stop()
+    await untilIdle(testBridge.url)
+    await Promise.all([reply, resumed])
+    expect(chat.text).toBe('So far.')
+  })
+
   test('[CL10] a second resumeStream() over HTTP does not stop the model; stop() of a resumed reply does', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const { transport } = openTransport(testBridge.url)

@@ -153,7 +153,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'reloaded':
       return onReloaded(state, chat, event.loaded)
     case 'stopped':
-      return requestCatchUp(state, chat)
+      // CL1800: the page marks the reply as stopped, which no position covers. It may have ended before.
+      return requestCatchUp(withoutBase(state), chat)
     case 'turn-read':
       if (event.wasRunning) return endCatchUp(state, chat, { isDue: true })
       return loadAgain(state, chat)

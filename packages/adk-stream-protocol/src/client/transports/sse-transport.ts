@@ -300,7 +300,8 @@ export class SseTransport
     // A second `resumeStream()` aborts the first one and sends its request right after. That is not a stop.
     queueMicrotask(() => {
       const newest = this.#newest.get(chatId)
-      if (source === 'resumed' && newest !== undefined && newest !== stream) return
+      const isReplaced = newest?.source === 'resumed' && newest !== stream
+      if (source === 'resumed' && isReplaced) return
       // The chat does not show the reply any more, whether or not the request succeeds.
       const stopped = this.api.stopChat(chatId, stream.messageId).catch(() => undefined)
       stream.stopped.current = stopped
