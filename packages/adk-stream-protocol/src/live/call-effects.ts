@@ -339,14 +339,22 @@ async function expireHandedOver(live: LiveSession, call: OpenCall): Promise<void
 async function recover(live: LiveSession, call: OpenCall): Promise<void> {
   clearTimeout(call.timer)
   const ids = [call.id, ...call.inside]
-  try {
+  const settle = async (): Promise<'left' | 'settled'> => {
     if (!(await live.ledger.locks.stillHolds(live.chat))) {
       live.calls.remove(call)
-      return live.onLost()
+      live.onLost()
+      return 'settled'
     }
     // LV881: the person has approved it, and it has not started.
-    const isLeft = (await isAnyApproved(live, ids)) && live.onLeft(ids, call.loss)
-    if (!isLeft) return await settleFailed(live, call)
+    if ((await isAnyApproved(live, ids)) && live.onLeft(ids, call.loss)) return 'left'
+    await settleFailed(live, call)
+    return 'settled'
+  }
+  const isNeeded = (): boolean => live.calls.isOpen(call) && !live.calls.isClosed
+  try {
+    // LV881: the model is told nothing while the ledger cannot be read.
+    const end = wasAsked(call) ? repeatWhileAway(settle, isNeeded) : settle()
+    if ((await end) === 'settled') return
   } catch (error) {
     live.onError(error)
     live.onLeft(ids, error)

@@ -200,13 +200,16 @@ export async function settleCall(
   const { id } = call
   const event = toResultEvent(call, { response, note, messageId: live.messages.messageIdOf(id) })
   for (const error of makeStorable(event)) live.onError(error)
-  // The result of a client is in no ledger, so it is stored before the model learns of it, whenever the store works again.
+  // The result of a client is in no ledger, so it is stored before the model learns of it, whenever the store works again. LV881: so is
+  // that of a decided call, or the model would reply twice. After the end of the session, a sweep stores it.
+  const isNeeded = (): boolean =>
+    live.calls.isOpen(call) && !(live.calls.isClosed && !asClientTool(call.tool))
   const store = (step: () => Promise<void>): Promise<void> =>
-    asClientTool(call.tool) ? repeatWhileAway(step, () => live.calls.isOpen(call)) : step()
+    asClientTool(call.tool) || wasAsked(call) ? repeatWhileAway(step, isNeeded) : step()
   if (!call.isStored) await store(() => writeEvent(live, id, event))
   call.isStored = true
   if (isOutput) call.output?.resolve(true)
-  await reportEndings(live, call, note)
+  await store(() => reportEndings(live, call, note))
   if (call.isFollowed) await store(() => live.onDelivered(live.chat, [id]))
   if (!call.state.isCancelled && !live.calls.isClosed)
     sendResult(live, call, toStoredResponse(response))
@@ -229,8 +232,10 @@ export async function reportEndings(
   call: OpenCall,
   note: DecidedNote | undefined,
 ): Promise<void> {
-  const endings = [...call.endings.splice(0), ...(note ? [call.id] : [])]
+  const { length } = call.endings
+  const endings = [...call.endings, ...(note ? [call.id] : [])]
   if (endings.length > 0) await ledger.markReported(chat, endings)
+  call.endings.splice(0, length)
 }
 
 /** Records a call inside the agent that a call runs, for which an approval is requested. */

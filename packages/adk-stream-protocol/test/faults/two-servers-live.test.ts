@@ -288,6 +288,45 @@ test('[LV881] a decision is not disturbed by an earlier read of the approval tha
   expect(pair.effects()).toHaveLength(1)
 })
 
+test('[LV881] while the store is away, a live model is told nothing of a decided call, and replies to its result once', async () => {
+  await using folder = await makeFolder()
+  let failures = 0
+  let isAway = false
+  const openStore = async (): Promise<Store> => {
+    const store = await openSqliteStore({ path: folder.database })
+    const fail = (): void => {
+      if (!isAway) return
+      failures += 1
+      throw new StoreError('unavailable', 'The database is not available.')
+    }
+    const append = store.sessions.appendEvent.bind(store.sessions)
+    store.sessions.appendEvent = async (request) => {
+      if (JSON.stringify(request.event.customMetadata ?? {}).includes('"decided":')) fail()
+      return append(request)
+    }
+    const find = store.approvals.findLockHolder.bind(store.approvals)
+    store.approvals.findLockHolder = async (chat) => {
+      if (failures > 0) fail()
+      return find(chat)
+    }
+    return store
+  }
+  const limits = { leaseMs: 60_000, sweepMs: 60_000 }
+  await using pair = await openPair({ ...LIVE, openStore, limits })
+  const [opened, { approvalId }] = await askHeld(pair)
+  await using client = opened
+  isAway = true
+  expect((await pair.atOne.decide(approvalId, { approved: true })).status).toBe(200)
+  await expect.poll(() => failures).toBeGreaterThan(2)
+  expect(client.text).toBe('')
+  isAway = false
+  await client.untilDone()
+  expect(client.text).toBe('All settled.')
+  const reply = (await pair.atTwo.messages())[1]
+  expect([textOf(reply), toolParts(reply)[0]?.state]).toEqual(['All settled.', 'output-available'])
+  expect(pair.effects()).toHaveLength(1)
+})
+
 test('[LV1640] a message that two servers receive at the same time gets one reply', async () => {
   await using folder = await makeFolder()
   const opened: Promise<Store>[] = []
