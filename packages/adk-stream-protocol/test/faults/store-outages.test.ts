@@ -113,13 +113,13 @@ test.each(['ADK waits for it', 'ADK has not collected it'])(
     await using folder = await makeFolder()
     await using store = await openSqliteStore({ path: folder.database })
     const outages = new Outages(store)
-    const { getSession } = store.sessions
+    const getSession = store.sessions.getSession.bind(store.sessions)
     let ranges: Ranges = []
     let [read, started, ended] = [defer(), defer(), defer()]
     read.resolve()
     store.sessions.getSession = async (request) => {
       await read.promise
-      return getSession.call(store.sessions, request)
+      return getSession(request)
     }
     await using server = await openPaymentServer({
       store,

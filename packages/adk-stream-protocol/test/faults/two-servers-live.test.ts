@@ -292,13 +292,13 @@ test('[LV881] while the store is away, a live model is told nothing of a decided
   await using folder = await makeFolder()
   let failures = 0
   let isAway = false
+  const fail = (): void => {
+    if (!isAway) return
+    failures += 1
+    throw new StoreError('unavailable', 'The database is not available.')
+  }
   const openStore = async (): Promise<Store> => {
     const store = await openSqliteStore({ path: folder.database })
-    const fail = (): void => {
-      if (!isAway) return
-      failures += 1
-      throw new StoreError('unavailable', 'The database is not available.')
-    }
     const append = store.sessions.appendEvent.bind(store.sessions)
     store.sessions.appendEvent = async (request) => {
       if (JSON.stringify(request.event.customMetadata ?? {}).includes('"decided":')) fail()
