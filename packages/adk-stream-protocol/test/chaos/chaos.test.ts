@@ -337,6 +337,11 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
     browserHistory([{ closedAt: 1, isAcknowledged: true }, { name: 'run-2' }]),
     /after the server had the result of run-1/,
   ],
+  [
+    'nothing in a browser tool that ran again for the call of a reply that was generated again',
+    browserHistory([{ toolCallId: 'earlier', name: 'run-0' }, { toolCallId: 'call' }]),
+    undefined,
+  ],
   ['a result that the page did not give', browserHistory([]), /the result is of no run: run-1/],
   ['nothing in a browser tool that ran once', browserHistory([{}]), undefined],
   ['a denied call that is missing', DENIED_AND_MISSING, /denied is shown as undefined/],

@@ -54,8 +54,10 @@ function checkRunsOf(
   const must = (holds: boolean, what: string): void => {
     if (!holds) found.push(`${turn.userMessageId} (${turn.kind}): ${what}`)
   }
-  for (const [index, { name, from }] of runs.entries())
+  for (const [index, { name, from, toolCallId }] of runs.entries())
     for (const earlier of runs.slice(0, index)) {
+      // A person who tries again gets another reply, with a call of its own.
+      if (earlier.toolCallId !== toolCallId) continue
       const { closedAt = Infinity, isAcknowledged } = earlier
       must(closedAt <= from, `${name} ran while the tab of ${earlier.name} was open`)
       must(

@@ -75,6 +75,8 @@ export interface RecordedRun {
   /** Its result contains this name. */
   readonly name: string
   readonly from: number
+  /** A reply that is generated again has another call. */
+  toolCallId?: string
   /** When its tab was closed. Undefined if it was not. */
   closedAt?: number
   /** Whether the tab knew, when it was closed, that the server had the result. */

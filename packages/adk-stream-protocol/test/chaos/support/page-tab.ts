@@ -217,14 +217,25 @@ export class PageTab {
   /** Records a run of a browser tool in this tab. */
   record(run: RecordedRun): void {
     this.#note(`runs ${run.id} as ${run.name}`)
+    const { toolCallId } = this.#findCall(run) ?? {}
+    if (toolCallId !== undefined) run.toolCallId = toolCallId
     this.#runs.push(run)
   }
 
-  #isAcknowledged({ id }: RecordedRun): boolean {
-    const part = this.messages
+  #isAcknowledged(run: RecordedRun): boolean {
+    const { toolCallId = '' } = this.#findCall(run) ?? {}
+    return this.#attached.channel.responses.all.get(toolCallId) === 'accepted'
+  }
+
+  /** The call of a run, or of the newest reply that has one with this input. */
+  #findCall({ id, toolCallId }: RecordedRun): ChatMessage['parts'][number] | undefined {
+    return this.messages
       .flatMap((message) => message.parts)
-      .find(({ input }) => (input as { id?: number } | undefined)?.id === id)
-    return this.#attached.channel.responses.all.get(part?.toolCallId ?? '') === 'accepted'
+      .findLast((part) =>
+        toolCallId === undefined
+          ? (part.input as { id?: number } | undefined)?.id === id
+          : part.toolCallId === toolCallId,
+      )
   }
 
   toString(): string {
