@@ -27,9 +27,9 @@ export const FEATURES: readonly Feature[] = [
     own: [
       'approvals/chat-locks.ts',
       'relay/',
-      'server/chats/live-leases.ts',
-      'server/chats/live-owners.ts',
-      'server/chats/live-requests.ts',
+      'modules/live/live-leases.ts',
+      'modules/live/live-owners.ts',
+      'modules/live/live-requests.ts',
       'server/chats/other-servers.ts',
       'server/chats/turns/relayed-turns.ts',
       'store/postgres/hint-connection.ts',
@@ -60,14 +60,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'live',
-    own: [
-      'gemini-live/',
-      'live/',
-      'modules/live/',
-      'server/chats/live-',
-      'server/sockets/live-',
-      ...ofTables('live-sessions'),
-    ],
+    own: ['modules/live/', ...ofTables('live-sessions')],
     identifiers: /(?<![a-zA-Z]|'\/)live(?![a-z]|Worker)|Live(?![a-z])|(?<!KEEP_A)LIVE(?!_PATH)/,
   },
   {

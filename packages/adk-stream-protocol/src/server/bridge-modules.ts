@@ -46,6 +46,9 @@ import type { ReadDecision } from './chats/decisions/message-decisions.ts'
 import type { Backend, WaitingCalls } from './chats/backend.ts'
 import type { Route } from './http/http-router.ts'
 
+/** `dev` asks before it opens a bridge whether the agents can run live. */
+export { toLiveModelAgent } from '../modules/live/live-conversations.ts'
+
 /** The options of `createBridge` that belong to modules. */
 export interface ModuleOptions
   extends

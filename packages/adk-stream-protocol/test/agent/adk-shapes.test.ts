@@ -265,14 +265,14 @@ const SHAPES: readonly Shape[] = [
     holds: () => get(mcpTool(), 'mcpTool') === LISTED && get(mcpTool(), 'originalName') === 'read',
   },
   {
-    workaround: 'gemini-live/reconnecting-model.ts',
+    workaround: 'modules/live/gemini/reconnecting-model.ts',
     needs: 'Gemini connects with its `liveApiClient`',
     holds: () =>
       get(new Gemini({ model: 'gemini-2.5-flash', apiKey: 'any' }), 'liveApiClient') instanceof
       GoogleGenAI,
   },
   {
-    workaround: 'gemini-live/gemini-socket.ts',
+    workaround: 'modules/live/gemini/gemini-socket.ts',
     needs: 'the live client of @google/genai opens sockets with its `webSocketFactory`',
     holds: () => {
       const { live } = new GoogleGenAI({ apiKey: 'any' })
@@ -319,7 +319,7 @@ const NOT_PRIVATE = new Set([
   'dev/load/load-module.ts',
   'dev/page/dev-artifacts.ts',
   'dev/page/dev-child.ts',
-  'gemini-live/reconnecting-session.ts',
+  'modules/live/gemini/reconnecting-session.ts',
   'modules/developer/session-file.ts',
   'protocol/timeline.ts',
   'server/dialects/ag-ui/run-writer.ts',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { LiveOwners } from '../../src/server/chats/live-owners.ts'
+import { LiveOwners } from '../../src/modules/live/live-owners.ts'
 import { OtherServers } from '../../src/server/chats/other-servers.ts'
 import { ChatEvents } from '../../src/turns/chat-events.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'

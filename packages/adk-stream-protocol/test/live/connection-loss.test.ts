@@ -1,7 +1,7 @@
 import { startEmulator, type Emulator, type LiveSession } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { LiveConnectionError } from '../../src/gemini-live/gemini-socket.ts'
+import { LiveConnectionError } from '../../src/modules/live/gemini/gemini-socket.ts'
 import { tool } from '../support/agents.ts'
 import {
   allClosed,

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { LiveConnectionError } from '../../src/gemini-live/gemini-socket.ts'
+import { LiveConnectionError } from '../../src/modules/live/gemini/gemini-socket.ts'
 import {
   allClosed,
   isTurnComplete,

@@ -2,9 +2,9 @@ import { Modality, type Content } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { AUDIO_END } from '../../src/gemini-live/reconnecting-model.ts'
-import { describeHistory } from '../../src/gemini-live/replay-buffer.ts'
-import { takesNonBlockingCalls } from '../../src/gemini-live/live-models.ts'
+import { AUDIO_END } from '../../src/modules/live/gemini/reconnecting-model.ts'
+import { describeHistory } from '../../src/modules/live/gemini/replay-buffer.ts'
+import { takesNonBlockingCalls } from '../../src/modules/live/gemini/live-models.ts'
 import {
   allClosed,
   FLASH_LIVE,

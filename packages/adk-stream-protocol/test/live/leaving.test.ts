@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { LiveWatchers } from '../../src/live/live-watchers.ts'
+import { LiveWatchers } from '../../src/modules/live/session/live-watchers.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { joinLive, openLiveTestBridge } from './support/live-test-bridge.ts'
 

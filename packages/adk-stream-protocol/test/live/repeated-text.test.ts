@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { RepeatedText } from '../../src/live/repeated-text.ts'
+import { RepeatedText } from '../../src/modules/live/session/repeated-text.ts'
 
 /** Gives a reply whose attempts are cut off. Returns what is streamed and what is stored. */
 function repeat(attempts: readonly (readonly (readonly string[])[])[]) {

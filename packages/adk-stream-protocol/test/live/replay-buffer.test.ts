@@ -1,8 +1,8 @@
 import type { Content } from '@google/genai'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
-import type { Outgoing } from '../../src/gemini-live/replay-buffer.ts'
-import { ReplayBuffer } from '../../src/gemini-live/replay-buffer.ts'
+import type { Outgoing } from '../../src/modules/live/gemini/replay-buffer.ts'
+import { ReplayBuffer } from '../../src/modules/live/gemini/replay-buffer.ts'
 
 const text = (words: string): Outgoing => ({
   type: 'content',

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { TurnTaking } from '../../src/live/turn-taking.ts'
-import { UserSpeech, type ShownQuestion } from '../../src/live/user-speech.ts'
+import { TurnTaking } from '../../src/modules/live/session/turn-taking.ts'
+import { UserSpeech, type ShownQuestion } from '../../src/modules/live/session/user-speech.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import {

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 
-import type { TurnTakingEvent, TurnTakingState } from '../../src/live/turn-taking.ts'
-import { nextSpeaker, TurnTaking } from '../../src/live/turn-taking.ts'
+import type {
+  TurnTakingEvent,
+  TurnTakingState,
+} from '../../src/modules/live/session/turn-taking.ts'
+import { nextSpeaker, TurnTaking } from '../../src/modules/live/session/turn-taking.ts'
 
 interface Message {
   readonly name: string

@@ -8,9 +8,9 @@ import type { LazyBackend } from '../../server/chats/backend.ts'
 import { toAppChat } from '../../server/chats/backend.ts'
 import type { ChatRuns, LeftResponses, OwnResponses } from '../../server/chats/chat-runs.ts'
 import { findStoredCall } from '../../server/chats/host/stored-calls.ts'
-import type { LiveOwners } from '../../server/chats/live-owners.ts'
-import type { LiveRuns } from '../../server/chats/live-runs.ts'
-import { NOT_STORED } from '../../server/chats/live-runs.ts'
+import type { LiveOwners } from './live-owners.ts'
+import type { LiveRuns } from './live-runs.ts'
+import { NOT_STORED } from './live-runs.ts'
 
 interface LiveChatRunsParts {
   readonly backend: LazyBackend

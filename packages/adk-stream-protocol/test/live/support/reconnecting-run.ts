@@ -15,8 +15,8 @@ import { EmulatedGemini } from '../../../../../test/support/emulated-gemini.ts'
 import {
   ReconnectingLiveModel,
   type ReconnectingLiveModelOptions,
-} from '../../../src/gemini-live/reconnecting-model.ts'
-import type { LiveStatus } from '../../../src/gemini-live/message-receiver.ts'
+} from '../../../src/modules/live/gemini/reconnecting-model.ts'
+import type { LiveStatus } from '../../../src/modules/live/gemini/message-receiver.ts'
 
 // ADK logs every failure that a test provokes.
 setLogger(null)

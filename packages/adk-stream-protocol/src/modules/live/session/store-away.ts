@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { delayBefore } from '../shared/backoff.ts'
+import { delayBefore } from '../../../shared/backoff.ts'
 
 /** How soon the store is used again after it could not be reached. */
 const AGAIN = { firstMs: 50, maxMs: 1_000, attempts: Infinity }

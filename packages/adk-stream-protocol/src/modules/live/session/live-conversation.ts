@@ -3,21 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { BaseTool, LlmRequest } from '@google/adk'
 import type { Blob, Content, Part } from '@google/genai'
 
-import { explainModelError } from '../agent/translate/model-outcome.ts'
-import type { Approval } from '../approvals/approval.ts'
-import { toClientError } from '../gemini-live/gemini-socket.ts'
-import {
-  declareNonBlocking,
-  findLiveTool,
-  runLiveAgent,
-  wrapTools,
-} from '../gemini-live/live-agent.ts'
-import type { LiveHooks, LiveMark, LiveStatus } from '../gemini-live/message-receiver.ts'
-import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
-import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
-import { defer } from '../shared/async.ts'
-import { SparseSet } from '../shared/collections.ts'
-import type { Turn } from '../turns/turn.ts'
+import { explainModelError } from '../../../agent/translate/model-outcome.ts'
+import type { Approval } from '../../../approvals/approval.ts'
+import { toClientError } from '../gemini/gemini-socket.ts'
+import { declareNonBlocking, findLiveTool, runLiveAgent, wrapTools } from '../gemini/live-agent.ts'
+import type { LiveHooks, LiveMark, LiveStatus } from '../gemini/message-receiver.ts'
+import type { ReconnectingLiveModel } from '../gemini/reconnecting-model.ts'
+import { ProtocolError, toProtocolError } from '../../../protocol/errors.ts'
+import { defer } from '../../../shared/async.ts'
+import { SparseSet } from '../../../shared/collections.ts'
+import type { Turn } from '../../../turns/turn.ts'
 import type { LiveCalls } from './live-calls.ts'
 import type { LiveInput } from './live-input.ts'
 import type { LiveMessageOptions, LiveMessages } from './live-message.ts'

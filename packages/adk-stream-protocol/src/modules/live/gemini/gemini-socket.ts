@@ -8,11 +8,11 @@ import type {
   Session,
 } from '@google/genai'
 
-import { isKeyRejected, readRetryDelay } from '../agent/translate/model-outcome.ts'
-import type { ErrorCode } from '../protocol/errors.ts'
-import { ProtocolError } from '../protocol/errors.ts'
-import type { Deferred } from '../shared/async.ts'
-import { defer } from '../shared/async.ts'
+import { isKeyRejected, readRetryDelay } from '../../../agent/translate/model-outcome.ts'
+import type { ErrorCode } from '../../../protocol/errors.ts'
+import { ProtocolError } from '../../../protocol/errors.ts'
+import type { Deferred } from '../../../shared/async.ts'
+import { defer } from '../../../shared/async.ts'
 
 /** One connection to Gemini whose setup is complete. */
 export interface GeminiSocket {

@@ -1,4 +1,4 @@
-import type { Ending } from '../agent/call-responses.ts'
+import type { Ending } from '../../../agent/call-responses.ts'
 import {
   APPROVAL_UNAVAILABLE,
   ApprovalUnavailableError,
@@ -6,27 +6,32 @@ import {
   toApprovedNote,
   toResponse,
   UNDER_WAY,
-} from '../agent/call-responses.ts'
-import type { DecidedNote } from '../agent/events/event-notes.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import type { Approval } from '../approvals/approval.ts'
-import { isRefusal } from '../approvals/approval.ts'
-import type { ResolvedTerms } from '../approvals/policy.ts'
-import { confirmCall, recordOutcome, withEditedArgs, withEdits } from '../calls/approved-call.ts'
-import type { ToolQuestion } from '../calls/call-terms.ts'
-import { confirmUnasked, resolveQuestionTerms } from '../calls/call-terms.ts'
-import { asClientTool } from '../calls/client-tool.ts'
-import { readFollowUp } from '../calls/follow-up-results.ts'
-import type { FollowUp } from '../calls/follow-ups.ts'
+} from '../../../agent/call-responses.ts'
+import type { DecidedNote } from '../../../agent/events/event-notes.ts'
+import type { ToolCall } from '../../../agent/tool-call.ts'
+import type { Approval } from '../../../approvals/approval.ts'
+import { isRefusal } from '../../../approvals/approval.ts'
+import type { ResolvedTerms } from '../../../approvals/policy.ts'
+import {
+  confirmCall,
+  recordOutcome,
+  withEditedArgs,
+  withEdits,
+} from '../../../calls/approved-call.ts'
+import type { ToolQuestion } from '../../../calls/call-terms.ts'
+import { confirmUnasked, resolveQuestionTerms } from '../../../calls/call-terms.ts'
+import { asClientTool } from '../../../calls/client-tool.ts'
+import { readFollowUp } from '../../../calls/follow-up-results.ts'
+import type { FollowUp } from '../../../calls/follow-ups.ts'
 import {
   findFollowUp,
   pauseForFollowUp,
   requestFollowUp,
   storeFollowUpEnding,
-} from '../calls/follow-ups.ts'
-import type { CallOutcome } from '../calls/run-call.ts'
-import type { OutsideQuestions } from '../calls/run-state.ts'
-import { RunState } from '../calls/run-state.ts'
+} from '../../../calls/follow-ups.ts'
+import type { CallOutcome } from '../../../calls/run-call.ts'
+import type { OutsideQuestions } from '../../../calls/run-state.ts'
+import { RunState } from '../../../calls/run-state.ts'
 import type { LiveSession, OpenCall } from './open-call.ts'
 import {
   addInside,

@@ -16,16 +16,16 @@ import { BaseTool as Tool, Context, InvocationContext, isLlmAgent, Runner } from
 import type { Content } from '@google/genai'
 import { Behavior } from '@google/genai'
 
-import { arrangeRequests } from '../agent/adk-workarounds/arrange-calls.ts'
-import { toError } from '../agent/adk-workarounds/guard-tool.ts'
-import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
-import { APPROVAL_UNAVAILABLE, toResponse } from '../agent/call-responses.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import type { TermsOptions } from '../calls/call-kind.ts'
-import { checkCall } from '../calls/call-terms.ts'
-import type { CallOutcome, ToolErrors } from '../calls/run-call.ts'
-import { runCall } from '../calls/run-call.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
+import { arrangeRequests } from '../../../agent/adk-workarounds/arrange-calls.ts'
+import { toError } from '../../../agent/adk-workarounds/guard-tool.ts'
+import { QuietPlugin } from '../../../agent/adk-workarounds/plugin-callbacks.ts'
+import { APPROVAL_UNAVAILABLE, toResponse } from '../../../agent/call-responses.ts'
+import type { ToolCall } from '../../../agent/tool-call.ts'
+import type { TermsOptions } from '../../../calls/call-kind.ts'
+import { checkCall } from '../../../calls/call-terms.ts'
+import type { CallOutcome, ToolErrors } from '../../../calls/run-call.ts'
+import { runCall } from '../../../calls/run-call.ts'
+import type { AppChatRef } from '../../../shared/chat-ref.ts'
 
 /**
  * Returns a copy of the agent for a live run: with the live model, and without tool callbacks. ADK would invoke those when the

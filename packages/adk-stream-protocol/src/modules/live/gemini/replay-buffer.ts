@@ -1,7 +1,7 @@
 import type { Content, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
-import { readCallName } from '../agent/events/input-names.ts'
-import { SparseSet } from '../shared/collections.ts'
+import { readCallName } from '../../../agent/events/input-names.ts'
+import { SparseSet } from '../../../shared/collections.ts'
 
 /** A message that must reach the model. Audio is not one: it may be lost with its connection. */
 export type Outgoing =

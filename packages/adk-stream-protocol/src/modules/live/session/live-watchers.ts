@@ -1,7 +1,7 @@
-import type { LiveStatus } from '../gemini-live/message-receiver.ts'
-import type { Message } from '../protocol/message.ts'
-import { SparseSet } from '../shared/collections.ts'
-import type { Turn } from '../turns/turn.ts'
+import type { LiveStatus } from '../gemini/message-receiver.ts'
+import type { Message } from '../../../protocol/message.ts'
+import { SparseSet } from '../../../shared/collections.ts'
+import type { Turn } from '../../../turns/turn.ts'
 
 /**
  * Receives the events of a live conversation that are not part of its messages.

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 
 import type { Event } from '@google/adk'
 
-import { countSpeech } from '../agent/translate/count-usage.ts'
-import type { AudioCount } from '../protocol/message.ts'
-import { AsyncQueue } from '../shared/async.ts'
-import { SparseMap, SparseSet } from '../shared/collections.ts'
-import type { Turn } from '../turns/turn.ts'
+import { countSpeech } from '../../../agent/translate/count-usage.ts'
+import type { AudioCount } from '../../../protocol/message.ts'
+import { AsyncQueue } from '../../../shared/async.ts'
+import { SparseMap, SparseSet } from '../../../shared/collections.ts'
+import type { Turn } from '../../../turns/turn.ts'
 import { RepeatedText } from './repeated-text.ts'
 import type { TurnTaking } from './turn-taking.ts'
 

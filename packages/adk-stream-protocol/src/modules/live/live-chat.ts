@@ -1,14 +1,14 @@
-import type { LiveConversation } from '../../live/live-conversation.ts'
-import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
+import type { LiveConversation } from './session/live-conversation.ts'
+import { LiveWatchers, type LiveWatcher } from './session/live-watchers.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Quota } from '../../shared/collections.ts'
-import type { LazyBackend } from './backend.ts'
-import { toAppChat } from './backend.ts'
+import type { LazyBackend } from '../../server/chats/backend.ts'
+import { toAppChat } from '../../server/chats/backend.ts'
 import type { PrepareConversation, TakenSession } from './live-conversations.ts'
 import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
 import { LiveSpeakers, type LiveSpeaker } from './live-speakers.ts'
-import type { TurnService } from './turns/turn-service.ts'
+import type { TurnService } from '../../server/chats/turns/turn-service.ts'
 
 /** What the live sessions of a process share. */
 export interface LiveChatOptions {

@@ -9,11 +9,11 @@ import type {
   Part,
 } from '@google/genai'
 
-import { isPcm } from '../agent/translate/count-usage.ts'
-import { SparseSet } from '../shared/collections.ts'
+import { isPcm } from '../../../agent/translate/count-usage.ts'
+import { SparseSet } from '../../../shared/collections.ts'
 import { LiveConnectionError } from './gemini-socket.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'
-import { isObject } from '../protocol/guards.ts'
+import { isObject } from '../../../protocol/guards.ts'
 
 /** `moved`: another server continues the session. */
 export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed' | 'moved'

@@ -4,13 +4,13 @@ import type { z } from 'zod'
 
 import type { LiveLock } from '../../approvals/chat-locks.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
-import { LiveSnapshot } from '../../live/live-snapshot.ts'
+import { LiveSnapshot } from './session/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { toChatKey, type AppChatRef } from '../../shared/chat-ref.ts'
-import { openJson, sealJson } from '../auth/seal.ts'
-import type { Backend } from './backend.ts'
+import { openJson, sealJson } from '../../server/auth/seal.ts'
+import type { Backend } from '../../server/chats/backend.ts'
 import { RELEASE } from './live-requests.ts'
-import type { OtherServers } from './other-servers.ts'
+import type { OtherServers } from '../../server/chats/other-servers.ts'
 
 /** The right to talk to the model in a chat. One process has it at a time. */
 export interface LiveLease {

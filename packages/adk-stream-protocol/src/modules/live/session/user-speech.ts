@@ -1,5 +1,5 @@
-import { UNTRANSCRIBED } from '../agent/user-message.ts'
-import type { Message } from '../protocol/message.ts'
+import { UNTRANSCRIBED } from '../../../agent/user-message.ts'
+import type { Message } from '../../../protocol/message.ts'
 import { LiveMessage } from './live-message.ts'
 import type { TurnTaking } from './turn-taking.ts'
 

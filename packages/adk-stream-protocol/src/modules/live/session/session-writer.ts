@@ -1,8 +1,8 @@
 import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
-import { canAppendResponse } from '../agent/history/cut-events.ts'
-import { containsCalls, hasFinalResponse, responseIds } from '../agent/events/event-calls.ts'
-import { SparseSet } from '../shared/collections.ts'
+import { canAppendResponse } from '../../../agent/history/cut-events.ts'
+import { containsCalls, hasFinalResponse, responseIds } from '../../../agent/events/event-calls.ts'
+import { SparseSet } from '../../../shared/collections.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {

@@ -2,8 +2,8 @@ import { LiveRequestQueue } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
-import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
-import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
+import { AWAITING_APPROVAL } from '../../../agent/call-responses.ts'
+import { AUDIO_END } from '../gemini/reconnecting-model.ts'
 import type { LiveMessage } from './live-message.ts'
 import type { TurnTaking } from './turn-taking.ts'
 
