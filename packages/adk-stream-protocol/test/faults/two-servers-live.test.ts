@@ -367,6 +367,60 @@ test('[LV1640] a message that two servers receive at the same time gets one repl
   await expect.poll(texts).toEqual(['[[say Hello.]]', 'Hello.', '[[say Once.]]', 'Once.'])
 })
 
+test('[LV1800] a message that is repeated at two servers at the same time leaves a conversation that continues', async () => {
+  await using folder = await makeFolder()
+  const opened: Promise<Store>[] = []
+  const openStore = (): Promise<Store> => {
+    const store = openSqliteStore({ path: folder.database })
+    opened.push(store)
+    return store
+  }
+  await using pair = await openPair({ ...LIVE, openStore })
+  const [, first, second] = await Promise.all(opened)
+  if (!first?.signals || !second) throw new Error('The servers have signals.')
+  await using one = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  await using two = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  const frame = { type: 'send', id: 'chat-1' }
+  const messages = [{ id: 'm-1', role: 'user', parts: [{ type: 'text', text: PAY }] }]
+  one.send({ ...frame, requestId: 'r1', trigger: 'submit-message', messages })
+  await whole(one)
+  // The second server has closed the session, and rewinds the chat when the first one has called the tool anew, or waits for the rewind.
+  const [locking, called, rewound] = [defer(), defer(), defer()]
+  const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
+  pair.ofSecond.lockChat = async (chat, lock) => {
+    if (chat.appName.endsWith(LIVE_LOCK)) return lockChat(chat, lock)
+    locking.resolve()
+    await called.promise
+    return lockChat(chat, lock)
+  }
+  const unlockChat = pair.ofSecond.unlockChat.bind(pair.ofSecond)
+  pair.ofSecond.unlockChat = async (chat, token) => {
+    await unlockChat(chat, token)
+    if (!chat.appName.endsWith(LIVE_LOCK)) rewound.resolve()
+  }
+  const insert = pair.ofFirst.insert.bind(pair.ofFirst)
+  pair.ofFirst.insert = async (...given) => {
+    called.resolve()
+    await rewound.promise
+    return insert(...given)
+  }
+  const send = first.signals.send.bind(first.signals)
+  first.signals.send = async (worker, signal) => {
+    if (signal.kind === 'release-live') called.resolve()
+    return send(worker, signal)
+  }
+  const again = { ...frame, requestId: 'r2', trigger: 'regenerate-message', messages }
+  two.send(again)
+  await locking.promise
+  one.send(again)
+  await rewound.promise
+  await Promise.allSettled([whole(one, 'r2'), whole(two, 'r2')])
+  two.say('[[say Fine.]]', 'r3')
+  expect(await whole(two, 'r3')).toBe('Fine.')
+  const users = (await pair.atTwo.messages()).filter(({ role }) => role === 'user')
+  expect(users.map(textOf)).toEqual([PAY, '[[say Fine.]]'])
+})
+
 test('[LV100] a call whose live conversation has ended runs where it is decided', async () => {
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)

@@ -52,8 +52,11 @@ export interface LiveLeases {
    * process that keeps it. Throws `unavailable` if the other process neither replies nor loses its lease.
    */
   take(chat: AppChatRef, need: LiveNeed): Promise<LiveLease | Exclude<ReleaseReply, 'released'>>
-  /** Ends the live session of a chat in another process, because the chat is rewound or deleted here. Removes its snapshot. */
-  end(chat: AppChatRef): Promise<void>
+  /**
+   * Ends the live session of a chat in another process, because the chat is rewound or deleted here. Removes its snapshot. No other
+   * process takes the session during `work`.
+   */
+  end(chat: AppChatRef, work?: () => Promise<void>): Promise<void>
 }
 
 export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions): LiveLeases {
@@ -74,12 +77,18 @@ export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions)
     await lease.readSnapshot()
     return lease
   }
-  const end: LiveLeases['end'] = async (chat) => {
+  const end: LiveLeases['end'] = async (chat, work) => {
     const { store } = await backend.get()
-    if ((await findOther(chat)) === undefined) return store.liveSessions?.drop(chat)
+    const isOther = (await findOther(chat)) !== undefined
+    if (!isOther) await store.liveSessions?.drop(chat)
+    if (!isOther && !work) return
     let lease = await take(chat, 'input')
     while (typeof lease === 'string') lease = await take(chat, 'input')
-    await lease.release()
+    try {
+      await work?.()
+    } finally {
+      await lease.release()
+    }
   }
   return { findOther, take, end }
 }

@@ -24,6 +24,8 @@ export class LiveRuns {
   readonly #chats = new Map<string, LiveChat>()
   /** The turns that are being opened, by chat. */
   readonly #opening = new Map<string, Promise<unknown>>()
+  /** Chats that are being left. */
+  readonly #leaving = new Map<string, Promise<void>>()
   /** Sessions that are being handed over. */
   readonly #ending = new Set<Promise<void>>()
   #closed = false
@@ -86,6 +88,7 @@ export class LiveRuns {
     isNeeded?: () => Promise<boolean>,
   ): Promise<LiveConversation | undefined> {
     for (;;) {
+      await this.#leaving.get(keyOf(chat))
       const run = await this.#findOrAdd(chat).open({ need: 'input', prepare })
       // The session may have been requested for a client that only listens, or its process sends another message.
       if (run || (isNeeded && !(await isNeeded()))) return run
@@ -97,6 +100,7 @@ export class LiveRuns {
    * clients. If the model replies there and no client listens, takes the session over afterwards.
    */
   async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
+    await this.#leaving.get(keyOf(chat))
     return this.#findOrAdd(chat).open({ need: 'watch', prepare })
   }
 
@@ -115,6 +119,7 @@ export class LiveRuns {
     if (entry.trusted) return entry.trusted
     if (!speaker) return this.open(chat, prepare)
     for (;;) {
+      await this.#leaving.get(keyOf(chat))
       const run = await this.#findOrAdd(chat).open({ need: 'speech', prepare })
       // LV880: its successor may speak at another server.
       if (run || speaker.hasLeft()) return run
@@ -201,6 +206,7 @@ export class LiveRuns {
 
   /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
   async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
+    await this.#leaving.get(keyOf(chat))
     return this.#find(chat)?.release(need) ?? 'released'
   }
 
@@ -209,11 +215,21 @@ export class LiveRuns {
     this.#find(chat)?.closeLost().catch(this.#options.onError)
   }
 
-  /** Closes the session of a chat, in any process. Its messages stay stored. */
-  async leave(chat: ChatRef): Promise<void> {
-    if (await this.#find(chat)?.leave()) return
+  /** Closes the session of a chat, in any process. Its messages stay stored. No process starts another one during `work`. */
+  async leave(chat: ChatRef, work?: () => Promise<void>): Promise<void> {
+    const key = keyOf(chat)
+    while (this.#leaving.has(key)) await this.#leaving.get(key)
+    const left = this.#leave(chat, work)
+    const ended = left.catch(() => undefined).finally(() => this.#leaving.delete(key))
+    this.#leaving.set(key, ended)
+    return left
+  }
+
+  async #leave(chat: ChatRef, work: (() => Promise<void>) | undefined): Promise<void> {
+    if (work) await this.whenStarted(chat)
+    const hasLeft = await this.#find(chat)?.leave()
     const { backend, leases } = this.#options
-    await leases.end(toAppChat(await backend.get(), chat))
+    if (work || !hasLeft) await leases.end(toAppChat(await backend.get(), chat), work)
   }
 
   /** Hands idle sessions over to other processes. Returns true if none is left. */

@@ -110,8 +110,7 @@ async function sendMessage(
   const removed = replaces ? userMessageId : shortened
   if (removed !== undefined) {
     await checkRewind(backend, key, removed)
-    await runs.leave(chat)
-    await rewindChat(backend, turns, { chat, userMessageId: removed })
+    await runs.leave(chat, () => rewindChat(backend, turns, { chat, userMessageId: removed }))
   }
   const isInReach = (approval: Approval): boolean => runs.holds(approval)
   const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
