@@ -184,7 +184,7 @@ test('[IN380] [IN382] [DM39] the timeline comes from the server: it is kept afte
   await page.reload()
   await inspector.getByText(waiting).waitFor()
   const wait = inspector.locator('.row[data-lane=wait]')
-  const summary = wait.locator('summary')
+  const summary = wait.locator('summary').first()
   await summary.getByText('Send $600.00 to Bob').waitFor()
   // The list renders again while the page loads. `press` focuses the element and presses the key in one step.
   await summary.press('Enter')

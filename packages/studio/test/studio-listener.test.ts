@@ -75,6 +75,7 @@ test('[SD1300] the page gets a description with default values', async () => {
     prices: {},
     person: { id: expect.stringMatching(/^browser-/) as string, name: 'Alice', roles: [] },
     people: [],
+    delegations: false,
     reloads: false,
     sessions: false,
     inspector: true,

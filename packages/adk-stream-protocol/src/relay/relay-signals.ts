@@ -4,7 +4,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { Deferred } from '../shared/async.ts'
 import { SerialTask, defer } from '../shared/async.ts'
 import type { Signal, Signals } from './relay.ts'
-import type { AskServer, RequestHandler } from './server-requests.ts'
+import type { AskServer, ServerRequestHandler } from './server-requests.ts'
 import { handleRequest } from './server-requests.ts'
 
 interface RelaySignalsOptions {
@@ -13,7 +13,7 @@ interface RelaySignalsOptions {
   readonly worker: string
   /** How long the other server may take to answer. */
   readonly timeoutMs: number
-  readonly handlers: readonly RequestHandler[]
+  readonly handlers: readonly ServerRequestHandler[]
   readonly onError: (error: unknown) => void
 }
 

@@ -8,7 +8,7 @@ export interface ServerRequest<Body, Reply> {
 }
 
 /** Handles the requests of one name. Throws if the body is not a valid one. */
-export interface RequestHandler {
+export interface ServerRequestHandler {
   readonly name: string
   readonly handle: (body: unknown) => Promise<unknown>
 }
@@ -45,13 +45,13 @@ export const STOP_TURN = {
 export function onRequest<Body, Reply>(
   { name, body }: ServerRequest<Body, Reply>,
   handle: (body: Body) => Promise<Reply>,
-): RequestHandler {
+): ServerRequestHandler {
   return { name, handle: (sent) => handle(body.parse(sent)) }
 }
 
 /** Handles a request. Throws if no handler has its name. */
 export async function handleRequest(
-  handlers: readonly RequestHandler[],
+  handlers: readonly ServerRequestHandler[],
   name: string,
   body: unknown,
 ): Promise<unknown> {

@@ -5,7 +5,7 @@ import type { Turn } from '../turns/turn.ts'
 import type { TurnLogLimits } from '../turns/turn-log.ts'
 import { RelaySignals } from './relay-signals.ts'
 import type { Hint, Relay, RelayTurn, TurnChange } from './relay.ts'
-import type { AskServer, RequestHandler } from './server-requests.ts'
+import type { AskServer, ServerRequestHandler } from './server-requests.ts'
 import { onRequest, STOP_TURN } from './server-requests.ts'
 import type { StopHow } from './turn-mirrors.ts'
 import { TurnMirrors } from './turn-mirrors.ts'
@@ -27,7 +27,7 @@ export interface TurnRelayOptions extends TurnLogLimits {
   /** Called after each write of turns with the age of the oldest content that it wrote, at most. */
   readonly onWritten?: (lagMs: number) => void
   /** Handles the requests of other servers, except those about published turns. */
-  readonly handlers: readonly RequestHandler[]
+  readonly handlers: readonly ServerRequestHandler[]
   readonly onError: (error: unknown) => void
 }
 

@@ -1,6 +1,6 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
-import type { AskServer, RequestHandler } from '../../relay/server-requests.ts'
+import type { AskServer, ServerRequestHandler } from '../../relay/server-requests.ts'
 import { onRequest } from '../../relay/server-requests.ts'
 import { keepNewest } from '../../shared/collections.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
@@ -54,7 +54,7 @@ export class LiveOwners {
   }
 
   /** Handles the requests of other processes about the live sessions of this one. */
-  get handlers(): readonly RequestHandler[] {
+  get handlers(): readonly ServerRequestHandler[] {
     const { runs, backend } = this.#options
     return [
       onRequest(WHEN_OPENED, async ({ chat }) => {

@@ -1,5 +1,5 @@
 import type { LockName } from '../../approvals/chat-locks.ts'
-import type { AskServer, RequestHandler, ServerRequest } from '../../relay/server-requests.ts'
+import type { AskServer, ServerRequestHandler, ServerRequest } from '../../relay/server-requests.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
 
@@ -12,18 +12,18 @@ interface OtherServersOptions {
 /** Requests to the other servers on the same database. The locks of a chat say which of them has it. */
 export class OtherServers {
   readonly #options: OtherServersOptions
-  readonly #handlers: RequestHandler[] = []
+  readonly #handlers: ServerRequestHandler[] = []
 
   constructor(options: OtherServersOptions) {
     this.#options = options
   }
 
   /** Handles the requests of other servers. */
-  get handlers(): readonly RequestHandler[] {
+  get handlers(): readonly ServerRequestHandler[] {
     return this.#handlers
   }
 
-  handle(...handlers: readonly RequestHandler[]): void {
+  handle(...handlers: readonly ServerRequestHandler[]): void {
     this.#handlers.push(...handlers)
   }
 
