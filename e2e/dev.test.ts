@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 
 import type { Page } from 'playwright-core'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { Command, STUDIO_PROGRAM } from '../test/pack/support/command.ts'
 import { installProject, packAll } from '../test/pack/support/project.ts'
 import { findViolations } from './support/axe-violations.ts'
@@ -71,36 +72,39 @@ function write(files: Readonly<Record<string, string>>): void {
 /** The panel of the inspector. */
 const PANEL = '[role=tabpanel]'
 
-test('[SD1304] [SD1305] [SD1306] [SD1307] [SD1308] [SD1311] [DV1322] a developer tries, changes and inspects two agents in the page of dev', async () => {
-  await installProject(project, await packAll(folder))
-  write(FILES)
-  const people = ['--as', 'alice', '--as', 'bob:manager']
-  const dev = new Command(
-    project,
-    ['payroll', 'support', '--port', '0', '--policy', 'approvals.mjs', ...people],
-    [process.execPath, path.join(project, 'node_modules', STUDIO_PROGRAM)],
-  )
-  const [, url = ''] = await dev.until(/Page +(http:\S+)/)
-  const contexts = new TestContexts()
-  try {
-    const page = await contexts.openPage(url)
-    await page.goto(url)
-    await chooseAgent(page)
-    await runTool(page)
-    await breakAndMend(page, dev)
-    await decideAsManager(page)
-    const saved = await inspectSession(page)
-    await editState(page)
-    await readArtifacts(page)
-    await importSessions(page, saved)
-  } finally {
-    const errors = await contexts.close()
-    // A request may fail while a version takes over.
-    expect(errors).toEqual([])
-  }
-  dev.stop()
-  expect(await dev.exited).toBe(0)
-})
+longTest(
+  '[SD1304] [SD1305] [SD1306] [SD1307] [SD1308] [SD1311] [DV1322] a developer tries, changes and inspects two agents in the page of dev',
+  async () => {
+    await installProject(project, await packAll(folder))
+    write(FILES)
+    const people = ['--as', 'alice', '--as', 'bob:manager']
+    const dev = new Command(
+      project,
+      ['payroll', 'support', '--port', '0', '--policy', 'approvals.mjs', ...people],
+      [process.execPath, path.join(project, 'node_modules', STUDIO_PROGRAM)],
+    )
+    const [, url = ''] = await dev.until(/Page +(http:\S+)/)
+    const contexts = new TestContexts()
+    try {
+      const page = await contexts.openPage(url)
+      await page.goto(url)
+      await chooseAgent(page)
+      await runTool(page)
+      await breakAndMend(page, dev)
+      await decideAsManager(page)
+      const saved = await inspectSession(page)
+      await editState(page)
+      await readArtifacts(page)
+      await importSessions(page, saved)
+    } finally {
+      const errors = await contexts.close()
+      // A request may fail while a version takes over.
+      expect(errors).toEqual([])
+    }
+    dev.stop()
+    expect(await dev.exited).toBe(0)
+  },
+)
 
 async function chooseAgent(page: Page): Promise<void> {
   const { send, waitUntilIdle } = chatPage(page)

@@ -120,48 +120,53 @@ longTest('[DM48] [VO4] speech interrupts the model', async () => {
   expect(await replies.count()).toBe(2)
 })
 
-test('[DM90] [DM48] [DM680] a payment is approved during speech on a phone, and made once', async () => {
-  for (let turn = 1; turn < TURNS; turn += 1)
-    testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
-  testDemo.emulator.live.queueTranscript('Send $30 to Alice')
-  const page = await openWithMicrophone(testDemo, SPEECH, { viewport: { width: 390, height: 740 } })
-  const { handsFree, end } = voiceControls(page)
-  const { tool } = chatPage(page)
-  const account = readAccount(testDemo, page)
-  await handsFree.click()
-  const approve = tool('Alice').getByRole('button', { name: 'Approve' })
-  await approve.waitFor()
-  await takeScreenshot(page, 'talk-approval-live')
-  await expect.poll(() => isUncovered(approve)).toBe(true)
-  expect(await readLayoutShift(page)).toBeLessThan(MAX_LAYOUT_SHIFT)
-  // The other controls are in the same row as the round button.
-  const middleOf = async (part: string) => {
-    const box = await page.locator(part).boundingBox()
-    return box ? Math.round(box.y + box.height / 2) : undefined
-  }
-  const distance = async () =>
-    ((await middleOf('.microphone')) ?? 0) - ((await middleOf('.adk-stage-main')) ?? 0)
-  await expect.poll(distance).toBe(0)
-  // In landscape and at 400 % zoom the card does not fit, so the approval is pinned.
-  const pinned = page.getByRole('region', { name: 'Pending approval' })
-  const pinnedApprove = pinned.getByRole('button', { name: 'Approve $30.00' })
-  for (const viewport of [
-    { width: 740, height: 390 },
-    { width: 320, height: 225 },
-  ]) {
-    await page.setViewportSize(viewport)
-    await page.locator('.scroller').evaluate((scroller) => scroller.scrollTo(0, 0))
-    await expect.poll(() => isUncovered(pinnedApprove)).toBe(true)
-    expect(await isUncovered(pinned.getByText('Send $30.00 to Alice'))).toBe(true)
-    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(viewport.height)
-  }
-  expect(await findViolations(page)).toEqual([])
-  await pinnedApprove.click()
-  await tool('Alice').getByText('Approved.').waitFor()
-  await tool('Alice').getByText('Done').waitFor()
-  expect(await end.isVisible()).toBe(true)
-  expect(await account.balance()).toBe(970)
-})
+longTest(
+  '[DM90] [DM48] [DM680] a payment is approved during speech on a phone, and made once',
+  async () => {
+    for (let turn = 1; turn < TURNS; turn += 1)
+      testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
+    testDemo.emulator.live.queueTranscript('Send $30 to Alice')
+    const page = await openWithMicrophone(testDemo, SPEECH, {
+      viewport: { width: 390, height: 740 },
+    })
+    const { handsFree, end } = voiceControls(page)
+    const { tool } = chatPage(page)
+    const account = readAccount(testDemo, page)
+    await handsFree.click()
+    const approve = tool('Alice').getByRole('button', { name: 'Approve' })
+    await approve.waitFor()
+    await takeScreenshot(page, 'talk-approval-live')
+    await expect.poll(() => isUncovered(approve)).toBe(true)
+    expect(await readLayoutShift(page)).toBeLessThan(MAX_LAYOUT_SHIFT)
+    // The other controls are in the same row as the round button.
+    const middleOf = async (part: string) => {
+      const box = await page.locator(part).boundingBox()
+      return box ? Math.round(box.y + box.height / 2) : undefined
+    }
+    const distance = async () =>
+      ((await middleOf('.microphone')) ?? 0) - ((await middleOf('.adk-stage-main')) ?? 0)
+    await expect.poll(distance).toBe(0)
+    // In landscape and at 400 % zoom the card does not fit, so the approval is pinned.
+    const pinned = page.getByRole('region', { name: 'Pending approval' })
+    const pinnedApprove = pinned.getByRole('button', { name: 'Approve $30.00' })
+    for (const viewport of [
+      { width: 740, height: 390 },
+      { width: 320, height: 225 },
+    ]) {
+      await page.setViewportSize(viewport)
+      await page.locator('.scroller').evaluate((scroller) => scroller.scrollTo(0, 0))
+      await expect.poll(() => isUncovered(pinnedApprove)).toBe(true)
+      expect(await isUncovered(pinned.getByText('Send $30.00 to Alice'))).toBe(true)
+      expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(viewport.height)
+    }
+    expect(await findViolations(page)).toEqual([])
+    await pinnedApprove.click()
+    await tool('Alice').getByText('Approved.').waitFor()
+    await tool('Alice').getByText('Done').waitFor()
+    expect(await end.isVisible()).toBe(true)
+    expect(await account.balance()).toBe(970)
+  },
+)
 
 test('[DM91] a blocked microphone is explained, and written messages still work', async () => {
   const page = await openWithMicrophone(testDemo, SILENCE, { microphone: 'denied' })

@@ -72,7 +72,7 @@ test('[ED11] only declared functions are called, for any text', () => {
       const names = functions.map(({ name }) => name)
       for (const { name } of respond(text, { functions }).calls) expect(names).toContain(name)
     }),
-    { numRuns: times(20, 500) },
+    { numRuns: times(10, 500) },
   )
 })
 
@@ -86,7 +86,7 @@ test('[ED12] the arguments match the schema, for any declaration', () => {
         })
       }
     }),
-    { numRuns: times(20, 500) },
+    { numRuns: times(10, 500) },
   )
 })
 

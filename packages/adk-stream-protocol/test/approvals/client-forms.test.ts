@@ -208,7 +208,7 @@ const FORMS: readonly (ClientForm & { readonly name: FormName })[] = CLIENT_FORM
 function formsOf(feature: Feature): typeof FORMS {
   const { except = {} } = feature
   const usual = FORMS.filter((form) => except[form.name] === undefined)
-  const shared = shareOf(usual, { group: FEATURES.indexOf(feature), groups: 2 })
+  const shared = shareOf(usual, { group: FEATURES.indexOf(feature), groups: 3 })
   return FORMS.filter((form) => except[form.name] !== undefined || shared.includes(form))
 }
 

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 
-import { oneOf } from '../../../../test/support/long-run.ts'
+import { longTest } from '../../../../test/support/long-test.ts'
 import type { StepProgress } from '../../src/protocol/message.ts'
 import { type ChatMessage, textOf, toolParts } from '../support/chat-probe.ts'
 import { leaveOutRepeated, openCrashPair, POLLING } from './support/crash-pair.ts'
@@ -122,7 +122,7 @@ function personOf(moment: string, url: string): Person {
   return new Person(url, { user: chatId, chatId })
 }
 
-test.each(oneOf(databases, 'SQLite'))(
+longTest.each(databases)(
   '[AP710] [MP1020] a workflow whose server is killed between or in its nodes continues elsewhere, and each node takes effect once or is reported, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open, { IN_STEPS: 'nodes' })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 
+import { longTest } from '../../../../test/support/long-test.ts'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
@@ -72,7 +73,7 @@ const CASES = (['sequence', 'workflow'] as const).flatMap((kind) =>
   databases.map((database) => ({ name: `${kind} on ${database.name}`, kind, database })),
 )
 
-test.each(oneOf(CASES, 'workflow on PostgreSQL'))(
+longTest.each(CASES)(
   '[AP413] [AP661] another server continues the steps of one that was killed, each call, step and node once, in a $name',
   async ({ kind, database }) => {
     expect(await continueElsewhere(kind, database)).toBe(killPoints.length)

@@ -4,7 +4,7 @@ import { shareOf } from '../../../../test/support/long-run.ts'
 import { faults } from './support/faults.ts'
 import { openMemory, property } from './support/programs.ts'
 
-test.each(shareOf(Object.entries(faults), { group: 1, groups: 2 }))(
+test.each(shareOf(Object.entries(faults), { group: 1, groups: 3 }))(
   '[LG2] the checker finds %s',
   async (_, { make, breaks, seed = 42 }) => {
     // The programs are fixed, so that a fault is found every time.

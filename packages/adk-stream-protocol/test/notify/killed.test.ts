@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { expect } from 'vitest'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
+import { shareOf } from '../../../../test/support/long-run.ts'
 import { posixTest } from '../../../../test/support/posix-test.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
@@ -16,14 +17,19 @@ import { SECRET, startReceiver } from './support/receiver.ts'
 const WHILE_READING = 'while the receiver reads'
 
 /** The steps, and how often the receiver is told at least, by the killed process and the next one. */
-posixTest.each([
-  ['before the plan is stored', 1],
-  ['after the plan is stored', 1],
-  ['after the claim', 1],
-  [WHILE_READING, 2],
-  ['before the result is stored', 2],
-  ['after the result is stored', 1],
-])(
+posixTest.each(
+  shareOf<[step: string, count: number]>(
+    [
+      ['before the plan is stored', 1],
+      ['after the plan is stored', 1],
+      ['after the claim', 1],
+      [WHILE_READING, 2],
+      ['before the result is stored', 2],
+      ['after the result is stored', 1],
+    ],
+    { group: 1, groups: 2 },
+  ),
+)(
   '[NT1563] a notice of a process that is killed %s arrives, each time with the same id',
   async (step, count) => {
     await using folder = await temporaryDirectory()
