@@ -24,7 +24,7 @@ export class LiveRuns {
   readonly #chats = new Map<string, LiveChat>()
   /** The turns that are being opened, by chat. */
   readonly #opening = new Map<string, Promise<unknown>>()
-  /** Chats that are being left. */
+  /** Chats that are being left. Only then a request for a session waits: another one may ask at once whether there is one. */
   readonly #leaving = new Map<string, Promise<void>>()
   /** Sessions that are being handed over. */
   readonly #ending = new Set<Promise<void>>()
@@ -88,7 +88,7 @@ export class LiveRuns {
     isNeeded?: () => Promise<boolean>,
   ): Promise<LiveConversation | undefined> {
     for (;;) {
-      await this.#leaving.get(keyOf(chat))
+      if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
       const run = await this.#findOrAdd(chat).open({ need: 'input', prepare })
       // The session may have been requested for a client that only listens, or its process sends another message.
       if (run || (isNeeded && !(await isNeeded()))) return run
@@ -100,7 +100,7 @@ export class LiveRuns {
    * clients. If the model replies there and no client listens, takes the session over afterwards.
    */
   async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
-    await this.#leaving.get(keyOf(chat))
+    if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
     return this.#findOrAdd(chat).open({ need: 'watch', prepare })
   }
 
@@ -119,7 +119,7 @@ export class LiveRuns {
     if (entry.trusted) return entry.trusted
     if (!speaker) return this.open(chat, prepare)
     for (;;) {
-      await this.#leaving.get(keyOf(chat))
+      if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
       const run = await this.#findOrAdd(chat).open({ need: 'speech', prepare })
       // LV880: its successor may speak at another server.
       if (run || speaker.hasLeft()) return run
@@ -206,7 +206,7 @@ export class LiveRuns {
 
   /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
   async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
-    await this.#leaving.get(keyOf(chat))
+    if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
     return this.#find(chat)?.release(need) ?? 'released'
   }
 
