@@ -1,10 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { shareOf } from '../../../../test/support/long-run.ts'
 import { faults } from './support/faults.ts'
 import { openMemory, property } from './support/programs.ts'
 
-test.each(shareOf(Object.entries(faults), { group: 1, groups: 3 }))(
+test.each(Object.entries(faults))(
   '[LG2] the checker finds %s',
   async (_, { make, breaks, seed = 42 }) => {
     // The programs are fixed, so that a fault is found every time.

@@ -48,7 +48,7 @@ export const faults: Record<string, Fault> = {
   'a second run after a crash': {
     make: (options) => new RunsAgain(options),
     breaks: /once:/,
-    seed: 44,
+    seed: 51,
   },
   'the clock of the instance': {
     make: (options, simulation, instance) =>
@@ -67,12 +67,12 @@ export const faults: Record<string, Fault> = {
     make: (options, simulation) =>
       new Ledger({ ...options, store: withLeasesByDay(options.store, simulation) }),
     breaks: /lease:/,
-    seed: 45,
+    seed: 64,
   },
   'a worker that judges its own calls': {
     make: (options) => new JudgesItself(options),
     breaks: /own-call:/,
-    seed: 44,
+    seed: 66,
   },
   'no quota': {
     make: (options) => new Ledger({ ...options, quota: { perChat: 1e9, perPrincipal: 1e9 } }),
