@@ -12,6 +12,21 @@ import { signAsSlack, SIGNING_SECRET, startSlack } from './support/slack-server.
 const ACCOUNTS: Readonly<Record<string, { id: string; roles?: string[] }>> = {
   'T1/U1': { id: 'hanako' },
   'T1/U2': { id: 'taro' },
+  'E1/U1': { id: 'hanako' },
+}
+
+/** A click on a button, as Slack reports it. */
+function clickOn(value: string, fields: object = {}, action = 'adk-approve') {
+  return {
+    type: 'block_actions',
+    user: { id: 'U1' },
+    team: { id: 'T1' },
+    channel: { id: 'C1' },
+    message: { ts: '17.1' },
+    trigger_id: 'trigger',
+    actions: [{ action_id: action, value }],
+    ...fields,
+  }
 }
 
 async function open(options: Partial<SlackOptions> = {}, bridge: TestBridgeOptions = {}) {
@@ -52,16 +67,9 @@ async function open(options: Partial<SlackOptions> = {}, bridge: TestBridgeOptio
     testBridge,
     pay,
     send,
-    click: (value: string, action: string, user = 'U1', team = 'T1') =>
-      send({
-        type: 'block_actions',
-        user: { id: user },
-        team: { id: team },
-        channel: { id: 'C1' },
-        message: { ts: '17.1' },
-        trigger_id: 'trigger',
-        actions: [{ action_id: action, value }],
-      }),
+    click: (value: string, action: string, user = 'U1') =>
+      send(clickOn(value, { user: { id: user } }, action)),
+    clickAs: (value: string, clicks: object) => send(clickOn(value, clicks)),
     told: () =>
       server.calls
         .filter(({ method }) => method === 'chat.postEphemeral')
@@ -118,39 +126,96 @@ test('[NT1573] a denial asks for a reason', async () => {
   expect(opened.testBridge.wallet.payments).toEqual([])
 })
 
-test('[NT1574] people who are unknown, may not decide, or are of another workspace decide nothing', async () => {
+/** People who may not decide, as Slack reports them, and what they are told. */
+const STRANGERS: readonly (readonly [who: string, clicks: object, told: string])[] = [
+  ['nobody of the application', { user: { id: 'U9', team_id: 'T1' } }, 'not known'],
+  ['a guest with another id', { user: { id: 'U1G', team_id: 'T1' } }, 'not known'],
+  ['a person of another workspace', { team: { id: 'T2' } }, 'not known'],
+  [
+    'a person of another workspace, in a shared channel',
+    { user: { id: 'U1', team_id: 'T2' } },
+    'not known',
+  ],
+  [
+    'a person of another organisation, in a shared channel',
+    {
+      user: { id: 'U1', team_id: 'E2' },
+      team: { id: 'T1', enterprise_id: 'E1' },
+      enterprise: { id: 'E1' },
+    },
+    'not known',
+  ],
+  [
+    'a person of another organisation',
+    { user: { id: 'U1', team_id: 'E2' }, team: null },
+    'not known',
+  ],
+  ['a person who may not decide', { user: { id: 'U2' } }, 'no such approval'],
+]
+
+test('[NT1574] [NT1940] strangers of every kind decide nothing, and read why', async () => {
   await using opened = await open()
   const id = await opened.pay()
-  for (const [user, team] of [
-    ['U9', 'T1'],
-    ['U2', 'T1'],
-    ['U1', 'T2'],
-  ] as const)
-    expect(await opened.click(id, 'adk-approve', user, team)).toBe(200)
+  for (const [, clicks] of STRANGERS) expect(await opened.clickAs(id, clicks)).toBe(200)
   expect(await opened.click('another approval', 'adk-approve')).toBe(200)
-  expect(opened.told()).toHaveLength(4)
+  const texts = [...STRANGERS.map(([, , told]) => told), 'no such approval']
+  const told = opened.told()
+  expect(told).toHaveLength(texts.length)
+  for (const [index, text] of texts.entries()) expect(told[index]).toContain(text)
   expect(opened.testBridge.wallet.payments).toEqual([])
   expect(await opened.testBridge.page().inbox()).toHaveLength(1)
+  // Somebody without a workspace is nobody.
+  expect(await opened.clickAs(id, { team: null })).toBe(400)
+})
+
+test.each<[string, object]>([
+  ['a workspace', { user: { id: 'U1', team_id: 'T1' } }],
+  [
+    'a workspace of an organisation',
+    { user: { id: 'U1', team_id: 'E1' }, team: { id: 'T1', enterprise_id: 'E1' } },
+  ],
+  [
+    'a workspace of an organisation that only the app names',
+    { user: { id: 'U1', team_id: 'E1' }, enterprise: { id: 'E1' } },
+  ],
+  [
+    'an organisation that has the app',
+    { user: { id: 'U1', team_id: 'E1' }, team: null, enterprise: { id: 'E1' } },
+  ],
+])('[NT1940] a member of %s is known by it', async (_what, clicks) => {
+  await using opened = await open()
+  const id = await opened.pay()
+  expect(await opened.clickAs(id, clicks)).toBe(200)
+  expect(opened.told()).toEqual([])
+  expect(opened.testBridge.wallet.payments).toHaveLength(1)
+})
+
+test('[NT1941] a refusal is in the language of the cards', async () => {
+  await using opened = await open({ language: 'ja' })
+  const id = await opened.pay()
+  await opened.click(id, 'adk-approve', 'U2')
+  await opened.click(id, 'adk-approve', 'U9')
+  expect(opened.told()).toEqual([
+    'この承認依頼は見つかりません。',
+    expect.stringContaining('登録されていない'),
+  ])
 })
 
 test.each([
   ['another secret', (body: string) => signAsSlack(body, { secret: 'other' }), 401],
   ['a changed body', (body: string) => signAsSlack(`${body}&x=1`), 401],
-  ['an old request', (body: string) => signAsSlack(body, { ageS: 400 }), 401],
+  ['a request of over five minutes ago', (body: string) => signAsSlack(body, { ageS: 301 }), 401],
   ['a request of the future', (body: string) => signAsSlack(body, { ageS: -400 }), 401],
+  [
+    'a request of a server whose clock is an hour ahead',
+    (body: string) => signAsSlack(body, { ageS: -3_600 }),
+    401,
+  ],
   ['no signature', () => ({ 'content-type': 'application/x-www-form-urlencoded' }), 401],
 ])('[NT1574] %s decides nothing', async (_what, headers, status) => {
   await using opened = await open()
   const id = await opened.pay()
-  const payload = {
-    type: 'block_actions',
-    user: { id: 'U1' },
-    team: { id: 'T1' },
-    channel: { id: 'C1' },
-    trigger_id: 't',
-    actions: [{ action_id: 'adk-approve', value: id }],
-  }
-  expect(await opened.send(payload, headers)).toBe(status)
+  expect(await opened.send(clickOn(id), headers)).toBe(status)
   expect(opened.testBridge.wallet.payments).toEqual([])
 })
 
@@ -238,14 +303,7 @@ test('[NT1576] a card with very long values stays within the limits of Slack', a
 test('[NT1574] a body with other bytes and the same meaning decides nothing', async () => {
   await using opened = await open()
   const id = await opened.pay()
-  const payload = {
-    type: 'block_actions',
-    user: { id: 'U1' },
-    team: { id: 'T1' },
-    channel: { id: 'C1' },
-    trigger_id: 't',
-    actions: [{ action_id: 'adk-approve', value: id }],
-  }
+  const payload = clickOn(id)
   const other = new URLSearchParams({ payload: JSON.stringify(payload) })
   expect(
     await opened.send(payload, () => signAsSlack(other.toString().replaceAll('%7B', '%7b'))),

@@ -9,8 +9,10 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { Principal } from '../../server/auth/authenticate.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import { toLiteral } from '../../shared/literal-text.ts'
-import type { ChannelActions, ChannelReply, Notice, NoticeChannel, NoticeType } from './notice.ts'
+import type { ChannelActions, ChannelReply, Notice, NoticeChannel } from './notice.ts'
 import { isHarmless, NoticeError } from './notice.ts'
+import type { ApprovalNotice, SlackLabels } from './slack-labels.ts'
+import { SLACK_LABELS } from './slack-labels.ts'
 import { runSlackSocket } from './slack-socket.ts'
 
 /**
@@ -52,6 +54,10 @@ export interface SlackOptions {
  * @inline
  */
 interface SlackAccount {
+  /**
+   * The workspace of the person, also if they click in a channel that it shares with yours. The organisation, `E…`, if the app is installed
+   * for all of its workspaces. Guests of a workspace have its id.
+   */
   readonly teamId: string
   readonly userId: string
 }
@@ -139,9 +145,13 @@ function readPayload(body: string): unknown {
   }
 }
 
+const Id = z.string().min(1)
+
 const Account = {
-  user: z.object({ id: z.string().min(1) }),
-  team: z.object({ id: z.string().min(1) }),
+  user: z.object({ id: Id, team_id: Id.optional() }),
+  // The workspace where the person has clicked. Null if the app is installed for a whole organisation.
+  team: z.object({ id: Id, enterprise_id: Id.nullish() }).nullish(),
+  enterprise: z.object({ id: Id }).nullish(),
 }
 
 const Interaction = z.discriminatedUnion('type', [
@@ -183,9 +193,9 @@ const DONE: ChannelReply = { status: 200 }
 /** Handles a click on a button or a form that was sent. */
 async function handle(given: unknown, { options, call, actions }: Handling): Promise<ChannelReply> {
   const { data: payload } = Interaction.safeParse(given)
-  if (!payload)
+  const account = payload && readAccount(payload)
+  if (!account)
     throw new ProtocolError('bad-request', { message: 'This is no interaction of a card.' })
-  const account = { teamId: payload.team.id, userId: payload.user.id }
   /** Shows the card with the preview of now. */
   const showAgain = async (person: Principal, approvalId: string): Promise<void> => {
     if (payload.type !== 'block_actions' || !payload.message) return
@@ -218,7 +228,7 @@ async function handle(given: unknown, { options, call, actions }: Handling): Pro
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
       if (error.code === 'preview-changed') await showAgain(person, decision.approvalId)
-      return tell(error.message)
+      return tell(labelsOf(options).refusals[error.code] ?? error.message)
     }
   }
   if (payload.type === 'view_submission') {
@@ -240,6 +250,17 @@ async function handle(given: unknown, { options, call, actions }: Handling): Pro
     await call('views.open', { trigger_id: payload.trigger_id, view })
   }
   return DONE
+}
+
+/** Returns who has clicked. A workspace where somebody of another one clicks, in a shared channel, does not count as theirs. */
+function readAccount({
+  user,
+  team,
+  enterprise,
+}: Pick<z.infer<typeof Interaction>, 'user' | 'team' | 'enterprise'>): SlackAccount | undefined {
+  const isOfTeam = [undefined, team?.id, team?.enterprise_id, enterprise?.id].includes(user.team_id)
+  const teamId = team && isOfTeam ? team.id : user.team_id
+  return teamId === undefined ? undefined : { teamId, userId: user.id }
 }
 
 const APPROVE = 'adk-approve'
@@ -276,86 +297,8 @@ function plain(text: string): unknown {
   return { type: 'plain_text', text: shortenText(text, MAX_SECTION - 1), emoji: false }
 }
 
-/** The words of cards. */
-interface SlackLabels {
-  readonly approve: string
-  readonly deny: string
-  readonly open: string
-  readonly cancel: string
-  readonly reason: string
-  readonly approveQuestion: string
-  readonly runsAtOnce: string
-  readonly unknownAccount: string
-  readonly requestedBy: (name: string) => string
-  readonly severity: (severity: string) => string
-  readonly states: Readonly<Record<ApprovalNotice, string>>
-  /** What is said about a person who approves every call. */
-  readonly fast: (name: string, pace: NonNullable<Notice['pace']>) => string
-}
-
-type ApprovalNotice = Exclude<NoticeType, 'approver.fast'>
-
-const LABELS: Readonly<Record<'en' | 'ja', SlackLabels>> = {
-  en: {
-    approve: 'Approve',
-    deny: 'Deny',
-    open: 'Open',
-    cancel: 'Cancel',
-    reason: 'Reason',
-    approveQuestion: 'Approve this call?',
-    runsAtOnce: 'It runs at once.',
-    unknownAccount: 'Your Slack account is not known to this application.',
-    requestedBy: (name) => `Requested by ${name}`,
-    severity: (severity) => `Severity: ${severity}`,
-    fast: (name, { decisions, fast, withinMs }) =>
-      `${name} has approved each of the last ${decisions} calls, ${fast} of them within ${withinMs / 1_000} s.`,
-    states: {
-      'approval.requested': 'Needs approval',
-      'approval.reminder': 'Still needs approval',
-      'approval.voted': 'Approved by one of several people',
-      'approval.withdrawn': 'An approval was withdrawn',
-      'approval.approved': 'Approved',
-      'approval.denied': 'Denied',
-      'approval.expired': 'Expired',
-      'approval.cancelled': 'Cancelled',
-      'approval.succeeded': 'Approved and done',
-      'approval.failed': 'Approved, but it failed',
-      'approval.unknown': 'Approved, but it is not known whether it was done',
-    },
-  },
-  ja: {
-    approve: '承認',
-    deny: '拒否',
-    open: '開く',
-    cancel: 'キャンセル',
-    reason: '理由',
-    approveQuestion: 'この呼び出しを承認しますか？',
-    runsAtOnce: '承認するとすぐに実行されます。',
-    unknownAccount: 'この Slack アカウントはアプリケーションに登録されていません。',
-    requestedBy: (name) => `依頼者: ${name}`,
-    severity: (severity) => `重要度: ${SEVERITIES[severity] ?? severity}`,
-    fast: (name, { decisions, fast, withinMs }) =>
-      `${name} は直近の ${decisions} 件をすべて承認しました。うち ${fast} 件は ${withinMs / 1_000} 秒以内です。`,
-    states: {
-      'approval.requested': '承認が必要です',
-      'approval.reminder': 'まだ承認待ちです',
-      'approval.voted': '複数人のうち 1 人が承認しました',
-      'approval.withdrawn': '承認が取り下げられました',
-      'approval.approved': '承認済み',
-      'approval.denied': '拒否済み',
-      'approval.expired': '期限切れ',
-      'approval.cancelled': '取り消されました',
-      'approval.succeeded': '承認され、完了しました',
-      'approval.failed': '承認されましたが、失敗しました',
-      'approval.unknown': '承認されましたが、実行されたかどうか不明です',
-    },
-  },
-}
-
-const SEVERITIES: Readonly<Record<string, string>> = { low: '低', medium: '中', high: '高' }
-
 function labelsOf({ language = 'en' }: SlackOptions): SlackLabels {
-  return LABELS[language]
+  return SLACK_LABELS[language]
 }
 
 type ShownNotice = Pick<Notice, 'approval' | 'by' | 'reason'> & { readonly type: ApprovalNotice }
