@@ -122,12 +122,26 @@ function mapValues<From, To>(
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]))
 }
 
-/** Returns the digest of what a tool says about itself, and of what its MCP server says. A tool that says something else has another one. */
+/**
+ * Returns the digest of what a tool says about itself, of what its MCP server says, and of where this server is. A tool that says something
+ * else has another one, and so does the same tool of another server.
+ */
 export function digestDeclaration(tool: BaseTool, claims: ToolClaims | undefined): string {
   // ADK's name for the declaration of a tool. It omits limits from the schema of an MCP server, which ADK keeps private.
   // oxlint-disable-next-line no-underscore-dangle
   const declaration = tool._getDeclaration() ?? null
   const listed: unknown = Reflect.get(tool, 'mcpTool') ?? null
   const says = [tool.name, tool.description, declaration, listed, claims ?? null]
-  return digestJson(plainJson('The declaration of the tool', says))
+  return digestJson(plainJson('The declaration of the tool', [...says, ...readServer(tool)]))
+}
+
+/** Returns the URL of a tool's MCP server, or its command. Headers and variables are left out: tokens in them change. */
+function readServer(tool: BaseTool): unknown[] {
+  // ADK 2.0.0 keeps both private.
+  const manager: unknown = Reflect.get(tool, 'mcpSessionManager')
+  const connection = isRecord(manager) ? manager['connectionParams'] : undefined
+  if (!isRecord(connection)) return []
+  const { url, serverParams } = connection
+  const program = isRecord(serverParams) ? [serverParams['command'], serverParams['args']] : []
+  return [url ?? null, ...program.map((part) => part ?? null)]
 }

@@ -111,20 +111,30 @@ const FIRST = {
   'a plan': `[[call propose_plan ${JSON.stringify({ steps: [STEP, STEP] })}]][[then]][[call files_remove {}]]`,
 }
 
-test.each([
-  ['a grant', FILES, 0],
-  ['a grant', REDECLARED, 1],
-  ['a plan', FILES, 0],
-  ['a plan', REDECLARED, 1],
-] as const)(
-  '[GR1621] [GR1654] after %s for a tool of an MCP server, which is declared as %j now, a call is asked for %i times',
-  async (what, declared, asked) => {
+/** What has become of the server when the call is made again, and how often it is asked for. */
+const CHANGES = [
+  ['with the same server', FILES, 0],
+  ['if the server declares the tool differently', REDECLARED, 1],
+  ['if another server declares the same tool', undefined, 1],
+] as const
+
+test.each(
+  (['a grant', 'a plan'] as const).flatMap((what) =>
+    CHANGES.map(([change, declared, asked]) => [what, change, asked, declared] as const),
+  ),
+)(
+  '[GR1621] [GR1654] [GR1942] after %s for a tool of an MCP server, and a restart %s, a call is asked for %i times',
+  async (what, _change, asked, declared) => {
     await using files = await serveHttp(FILES)
-    const toolset = new MCPToolset(files.connection, [], 'files')
-    const known: BaseTool[] = await toolset.getTools()
+    await using others = await serveHttp(FILES)
+    let { connection } = files
+    let known: BaseTool[] = await new MCPToolset(connection, [], 'files').getTools()
     await using testBridge = await TestBridge.open({
       approvals: { 'files_*': { grants: [{ maxUses: 5 }], plans: true } },
-      agent: (model) => assistant(model, { tools: [toolset, planTool({ tools: known })] }),
+      agent: (model) => {
+        const toolset = new MCPToolset(connection, [], 'files')
+        return assistant(model, { tools: [toolset, planTool({ tools: known })] })
+      },
     })
     const page = testBridge.page()
     const say = (id: string, text: string) =>
@@ -138,10 +148,13 @@ test.each([
     await page.decide(first?.id ?? '', { approved: true, ...(offer && { offer: offer.id }) })
     await page.untilMessages((messages) => JSON.stringify(messages).includes('One.'))
     expect(files.calls()).toEqual(['remove'])
-    files.list(declared)
+    if (declared) files.list(declared)
+    else ({ connection } = others)
+    known = await new MCPToolset(connection, [], 'files').getTools()
+    await testBridge.restart()
     await say('u2', '[[call files_remove {}]][[then]][[say Two.]]')
     expect(await page.inbox()).toHaveLength(asked)
-    expect(files.calls()).toHaveLength(2 - asked)
+    expect([...files.calls(), ...others.calls()]).toHaveLength(2 - asked)
   },
 )
 

@@ -225,6 +225,27 @@ test('[GR1623] a person without an account, and a person who is not the owner, c
   expect([await listGrants(page), testBridge.wallet.payments]).toEqual([[], []])
 })
 
+test('[GR1621] a pinned value that changes by less than 0.5 % is asked for each time, and the grant keeps its own', async () => {
+  await using testBridge = await TestBridge.open({
+    approvals: { process_payment: { grants: [{}] } },
+  })
+  const page = testBridge.page()
+  const asked: number[] = []
+  const send = async (amount: number): Promise<void> => {
+    await page.post({ id: 'chat-1', messages: [userMessage(pay(amount))] })
+    for (const { id } of await page.inbox()) {
+      asked.push(amount)
+      await page.decide(id, { approved: true })
+    }
+    await page.untilMessages(() => testBridge.wallet.payments.at(-1)?.amount === amount)
+  }
+  await page.post({ id: 'chat-1', messages: [userMessage(pay(200))] })
+  await give(page)
+  for (const amount of [200.8, 201.6, 200, 199.2]) await send(amount)
+  expect(asked).toEqual([200.8, 201.6, 199.2])
+  expect(await listGrants(page)).toMatchObject([{ pinned: { amount: 200 }, uses: 1 }])
+})
+
 test('[GR1632] the policy judges every covered call: one that it blocks is asked for, and one that it stops offering', async () => {
   let blocked: string | undefined
   let grants: NonNullable<PolicyTerms['grants']> = [BUDGET]
