@@ -9,7 +9,11 @@ import {
   nodeQuestionScenarios,
   questionScenarios,
 } from './support/crash-scenarios/question-scenarios.ts'
-import { grantScenarios, planScenarios } from './support/crash-scenarios/grant-scenarios.ts'
+import {
+  grantScenarios,
+  planScenarios,
+  waitingScenarios,
+} from './support/crash-scenarios/grant-scenarios.ts'
 import { remoteAnswerScenarios } from './support/crash-scenarios/remote-answer-scenarios.ts'
 import { remoteScenarios, serveRemote } from './support/crash-scenarios/remote-scenarios.ts'
 import { signInScenarios } from './support/crash-scenarios/sign-in-scenarios.ts'
@@ -30,6 +34,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   let remoteAnswers: CrashScenarios
   let grants: CrashScenarios
   let plans: CrashScenarios
+  let waiting: CrashScenarios
   // The chats of all tests wait for the same crash.
   beforeAll(async () => {
     remote = await serveRemote()
@@ -40,7 +45,8 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
     remoteAnswers = remoteAnswerScenarios(remote)
     grants = grantScenarios(pair.folder)
     plans = planScenarios(pair.folder)
-    const all = [questions, signIns, remoteQuestions, remoteAnswers, grants, plans]
+    waiting = waitingScenarios(pair.folder)
+    const all = [questions, signIns, remoteQuestions, remoteAnswers, grants, plans, waiting]
     next = await crash(pair, all)
   })
   afterAll(async () => {
@@ -65,6 +71,9 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
 
   test('[GR1826] a server killed while an approved plan is stored has stored all of it or nothing', () =>
     plans.expectContinued(next))
+
+  test('[GR1944] after a server was killed, a turn whose call waits continues by itself when a person approves it with a grant, and the grant covers the calls that follow, each once', () =>
+    waiting.expectContinued(next))
 })
 
 test.each(oneOf(databases, 'SQLite'))(

@@ -144,16 +144,25 @@ test('[NT1563] a channel that throws before it returns a promise has failed', as
     .toMatchObject({ state: 'waiting', attempts: 1, answer: 'Broken.' })
 })
 
-test('[NT1564] status 410 ends a channel for good, and no other one', async () => {
+test('[NT1564] status 410 ends a channel for good, and not what another endpoint has still to receive', async () => {
   await using receiver = await startReceiver(() => ({ status: 410 }))
-  const ops = webhook({ url: receiver.url, secret: SECRET, allowPrivateNetwork: true })
-  const other = recorder()
-  await using opened = await open({ channels: { ops, other: other.channel } })
-  await opened.pay('chat-1')
+  let isUp = false
+  const busy = { status: 503, headers: { 'retry-after': '1' } }
+  await using other = await startReceiver(() => (isUp ? { status: 204 } : busy))
+  const options = { secret: SECRET, allowPrivateNetwork: true }
+  const channels = {
+    ops: webhook({ url: receiver.url, ...options }),
+    other: webhook({ url: other.url, ...options }),
+  }
+  await using opened = await open({ channels })
+  const first = await opened.pay('chat-1')
   await expect.poll(() => opened.testBridge.errors.map(String).join()).toContain('ops')
+  await expect.poll(() => other.received.length).toBeGreaterThan(0)
+  isUp = true
   await opened.testBridge.restart()
-  await opened.pay('chat-2')
-  await expect.poll(() => other.notices.length).toBe(2)
+  const second = await opened.pay('chat-2')
+  const arrived = () => new Set(other.received.slice(1).map(({ data }) => data['approvalId']))
+  await expect.poll(arrived, { timeout: 20_000 }).toEqual(new Set([first, second]))
   expect(receiver.received).toHaveLength(1)
 })
 

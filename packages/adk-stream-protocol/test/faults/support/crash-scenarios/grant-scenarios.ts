@@ -61,6 +61,32 @@ async function expectTipped(
   expect(readEffects(folder.effects, person.chatId)).toHaveLength(effects + 1)
 }
 
+const TIPS = TIP.replace('[[then]]', '[[then]][[call tip {"to": "花子", "amount": 20}]][[then]]')
+
+/** Calls that wait when the process is killed, in two chats of a person. The turns call again when they continue. */
+export function waitingScenarios(folder: Folder): CrashScenarios {
+  return {
+    begin: async (_server, url) => {
+      for (const chat of ['one', 'two']) await waitingIn(chat, url).say(TIPS)
+    },
+    expectContinued: async (url) => {
+      const [one, two] = [waitingIn('one', url), waitingIn('two', url)]
+      const countEffects = (): number[] =>
+        [one, two].map(({ chatId }) => readEffects(folder.effects, chatId).length)
+      await decideWithGrant(one)
+      // Nobody reads the turn.
+      await expect.poll(() => readText(one), POLLING).toBe('Thanked.')
+      expect([countEffects(), await readUses(one)]).toEqual([[2, 0], [{ uses: 1, spent: 20 }]])
+      // A grant is for calls that follow: the one that waited since before still waits.
+      const [waiting] = await two.approvalsOfChat()
+      expect(await two.decide(waiting?.id ?? '', { approved: true })).toMatchObject({ status: 200 })
+      await expect.poll(() => readText(two), POLLING).toBe('Thanked.')
+      expect([countEffects(), await readUses(two)]).toEqual([[2, 2], [{ uses: 2, spent: 40 }]])
+      expect(await two.approvals()).toEqual([])
+    },
+  }
+}
+
 const STEP = { tool: 'tip', args: { to: '花子', amount: 10 } }
 const PLAN = `[[call propose_plan ${JSON.stringify({ steps: [STEP, STEP] })}]][[then]][[say Planned.]]`
 
@@ -107,13 +133,28 @@ export function planScenarios(folder: Folder): CrashScenarios {
   }
 }
 
+function waitingIn(chat: string, url: string): Person {
+  return personOf('waiting', url, `${chat}.waiting`)
+}
+
+/** Returns the text of the first reply. */
+async function readText(person: Person): Promise<string> {
+  const [, reply] = await person.messages()
+  return reply ? textOf(reply) : ''
+}
+
 function personOf(moment: string, url: string, chatId = `g0.${moment}.tip`): Person {
   return new Person(url, { user: `g0.${moment}.tip`, chatId })
 }
 
 async function giveGrant(person: Person): Promise<void> {
   await person.say(TIP)
-  const [approval] = await person.approvals()
+  await decideWithGrant(person)
+}
+
+/** Approves the call that waits in a chat, with the grant that it offers. */
+async function decideWithGrant(person: Person): Promise<void> {
+  const [approval] = await person.approvalsOfChat()
   const { body } = await person.get(`/approvals/${approval?.id}`)
   const { offers } = (JSON.parse(body) as { approval: { offers: { id: string }[] } }).approval
   const decided = { approved: true, offer: offers[0]?.id }
