@@ -224,12 +224,29 @@ async function collect(
   for (const chatId of ids) {
     const user = chatId.slice(0, chatId.lastIndexOf('-'))
     const people = servers.urls.map((url) => new Person(url, { user, chatId }))
-    chats.set(chatId, await Promise.all(people.map((person) => person.messages())))
+    chats.set(
+      chatId,
+      await Promise.all(people.map((person) => readWhenIdle(person, history.problems))),
+    )
   }
   history.chats = chats
   const known = new Set(ids)
   history.effects = history.effects.filter(({ chatId }) => known.has(chatId))
   return audit.at(-1)?.seq ?? after
+}
+
+/** Reads a chat when no turn of it runs: a page would read the message of a running turn from its stream. */
+async function readWhenIdle(person: Person, problems: string[]): Promise<ChatMessage[]> {
+  const until = Date.now() + DRAIN_MS
+  for (;;) {
+    const { messages, running } = await person.conversation()
+    if (!running) return messages
+    if (Date.now() > until) {
+      problems.push(`a turn of ${person.chatId} does not end`)
+      return messages
+    }
+    await delay(100)
+  }
 }
 
 function emptyTally(): ChaosTally {

@@ -146,8 +146,13 @@ export class Person {
   }
 
   async messages(): Promise<ChatMessage[]> {
+    return (await this.conversation()).messages
+  }
+
+  /** The stored messages, and whether a turn runs that is still writing one. */
+  async conversation(): Promise<{ messages: ChatMessage[]; running: boolean }> {
     const { body } = await this.get(`/chats/${this.chatId}/messages`)
-    return (JSON.parse(body) as { messages: ChatMessage[] }).messages
+    return JSON.parse(body) as { messages: ChatMessage[]; running: boolean }
   }
 
   /** The calls that the conversation shows, oldest first. */
