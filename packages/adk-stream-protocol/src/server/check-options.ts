@@ -4,7 +4,8 @@ import * as z from 'zod'
 import { AgentServicesSchema } from '../agent/agent-services.ts'
 import { PolicyTermsSchema, findTermsFault } from '../approvals/policy.ts'
 import { refuseOtherCopy } from '../agent/tree/adk-copies.ts'
-import { ModuleOptionsSchema } from './bridge-modules.ts'
+import type { ModuleOptions } from './bridge-modules.ts'
+import type { ModuleList } from './open-modules.ts'
 import { checkRecordModelCalls } from './chats/model-calls.ts'
 import type { RetentionOptions } from './chats/recovery/sweepers.ts'
 import type { ContextOptions } from './chats/request-context.ts'
@@ -26,11 +27,15 @@ import type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
 import { isObject, isRecord } from '../protocol/guards.ts'
 import { suggestName } from '../shared/suggest-name.ts'
 
-/** Throws a `TypeError` that names the first unknown or invalid option. */
-export function checkOptions(options: unknown): void {
+/** Throws a `TypeError` that names the first unknown or invalid option. `ofModules`: the schemas of the options of modules. */
+export function checkOptions(
+  options: unknown,
+  ofModules: ModuleList<ModuleOptions>['options'],
+): void {
   if (!isObject(options)) throw new TypeError('createBridge needs an options object.')
   checkRoots(options)
-  refuseFirst(Options.safeParse(options).error)
+  const schema = z.strictObject({ ...Options, ...ofModules })
+  refuseFirst(schema.safeParse(options).error, { schema })
   checkRecordModelCalls(options)
   const { approvals = {}, allowedHosts = [], retention = {}, sessionService } = options
   // The schema has checked the type.
@@ -54,19 +59,22 @@ function checkVerdict(toolName: string, verdict: unknown): void {
     throw new TypeError(
       `createBridge: \`${path.join('.')}\` must be true, false, terms, or a function.`,
     )
-  refuseFirst(PolicyTermsSchema.safeParse(verdict).error, path)
+  refuseFirst(PolicyTermsSchema.safeParse(verdict).error, { path, schema: PolicyTermsSchema })
   const found = findTermsFault(PolicyTermsSchema.parse(verdict))
   if (!found) return
   const place = [...path, ...(found.field === undefined ? [] : [found.field])]
   throw new TypeError(`createBridge: \`${place.join('.')}\` ${found.fault}`)
 }
 
-function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[] = []): void {
+interface Checked {
+  readonly schema: z.ZodObject
+  /** Where the checked value is in the options. Default: it is the options. */
+  readonly path?: readonly PropertyKey[]
+}
+
+function refuseFirst(error: z.ZodError | undefined, checked: Checked): void {
   const [issue] = error?.issues ?? []
-  if (issue)
-    throw new TypeError(
-      `createBridge: ${describeIssue({ ...issue, path: [...path, ...issue.path] })}`,
-    )
+  if (issue) throw new TypeError(`createBridge: ${describeIssue(issue, checked)}`)
 }
 
 /** Throws if `agent` or `agents` is missing or invalid. */
@@ -152,7 +160,7 @@ const Origin = z.string({ error: 'an origin' }).superRefine((value, context) => 
   if (origin.error !== undefined) context.addIssue({ code: 'custom', message: origin.error })
 })
 
-const Options = z.strictObject({
+const Options = {
   agent: z.unknown().optional(),
   agents: z.unknown().optional(),
   chooseAgent: Method.optional(),
@@ -205,29 +213,30 @@ const Options = z.strictObject({
   onChunk: Method.optional(),
   log: Method.optional(),
   ...AgentServicesSchema,
-  ...ModuleOptionsSchema,
-} satisfies Record<keyof BridgeOptions | keyof SeveralAgentsOptions, z.ZodType>)
+} satisfies Record<
+  Exclude<keyof BridgeOptions | keyof SeveralAgentsOptions, keyof ModuleOptions>,
+  z.ZodType
+>
 
-/** Returns the names that an object of options may have. `path` is empty for the options themselves. */
-function listNames(path: string): string[] {
-  if (path === 'approvals') return Object.keys(PolicyTermsSchema.shape)
-  const option =
-    path === '' ? Options : Object.entries(Options.shape).find(([name]) => name === path)?.[1]
-  const schema = option instanceof z.ZodOptional ? option.unwrap() : option
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+/** Returns the names that the value at a path may have. */
+function listNames(schema: z.ZodObject, [key]: readonly PropertyKey[]): string[] {
+  if (key === undefined) return Object.keys(schema.shape)
+  const option: unknown = schema.shape[String(key)]
+  const value = option instanceof z.ZodOptional ? option.unwrap() : option
+  return value instanceof z.ZodObject ? Object.keys(value.shape) : []
 }
 
-function describeIssue(issue: z.core.$ZodIssue): string {
-  const path = issue.path.join('.')
+function describeIssue(issue: z.core.$ZodIssue, { schema, path: outer = [] }: Checked): string {
+  const path = [...outer, ...issue.path].join('.')
   if (issue.code === 'unrecognized_keys') {
     const [key = ''] = issue.keys
     const name = path === '' ? key : `${path}.${key}`
-    return `there is no option \`${name}\`.${suggestName(key, listNames(String(issue.path[0] ?? '')))}`
+    return `there is no option \`${name}\`.${suggestName(key, listNames(schema, issue.path))}`
   }
   if (issue.code === 'custom' && issue.path[0] === 'allowedOrigins') return issue.message
-  if (issue.path[0] === 'approvals' && issue.path.length > 1)
-    return `\`${path}\`: ${issue.message}.`
-  return `\`${path}\` must be ${issue.message}.`
+  return outer.length > 0
+    ? `\`${path}\`: ${issue.message}.`
+    : `\`${path}\` must be ${issue.message}.`
 }
 
 function describeValue(value: unknown): string {

@@ -301,7 +301,7 @@ const SHAPES: readonly Shape[] = [
     },
   },
   {
-    workaround: 'server/create-bridge.ts',
+    workaround: 'server/open-bridge.ts',
     needs: 'ADK leaves prompts out of its spans if ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS is `false`',
     holds: () => readAdk('telemetry/tracing.js').includes('ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'),
   },

@@ -1,18 +1,9 @@
 import type { BaseAgent, BaseNode } from '@google/adk'
-import {
-  isLlmAgent,
-  isLoopAgent,
-  isSequentialAgent,
-  isWorkflow,
-  NodeTool,
-  RemoteA2AAgent,
-} from '@google/adk'
+import { isLlmAgent, isLoopAgent, isSequentialAgent, NodeTool, RemoteA2AAgent } from '@google/adk'
 
 import type { ToolCall } from '../tool-call.ts'
-import { isNodeCall } from './workflow-run.ts'
 import { runsAsAdk } from './run-methods.ts'
-import { isStepAgent, waitsForSteps } from './run-steps.ts'
-import { canNodeWait } from './workflow-nodes.ts'
+import { isStepAgent, waitsForSteps } from './step-agents.ts'
 
 /** The reason why an agent cannot wait for an approval. */
 export type ApprovalBlocker =
@@ -54,17 +45,6 @@ function isAmbiguous(agent: BaseAgent): boolean {
 /** Whether ADK starts another step after a step of an agent. */
 function hasLaterStep(parent: BaseAgent, subAgent: BaseAgent): boolean {
   return isLoopAgent(parent) || (isSequentialAgent(parent) && parent.subAgents.at(-1) !== subAgent)
-}
-
-/**
- * Whether ADK can wait for the approval of a call. `createBridge` rejects agents that cannot. This check covers tools
- * that are unknown at that time, such as those of a toolset.
- */
-export function canWaitIn(root: unknown, call: ToolCall): boolean {
-  if (isNodeCall(call.toolContext)) return true
-  const { agent: caller } = call.toolContext.invocationContext
-  if (isWorkflow(root) && !canNodeWait(caller, root)) return false
-  return canWait(call, (agent) => agent === (isWorkflow(root) ? caller : root))
 }
 
 /** Whether ADK can wait for the approval of a call in an agent, below an agent that `isRoot` accepts. */

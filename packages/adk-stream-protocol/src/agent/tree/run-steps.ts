@@ -8,14 +8,15 @@ import {
   isBaseAgent,
   isLoopAgent,
   isParallelAgent,
-  isSequentialAgent,
 } from '@google/adk'
 
 import type { ProgressNote, StepNote } from '../events/event-notes.ts'
 import { readNotes, writeNotes } from '../events/event-notes.ts'
 import type { ResumePoint } from './find-steps.ts'
-import { replaceRunMethod, runsAsAdk } from './run-methods.ts'
+import { replaceRunMethod } from './run-methods.ts'
 import { findProgress, findResumePoints, isStepWaiting } from './find-steps.ts'
+import type { FindMessageId } from './step-agents.ts'
+import { controlled, findMessageId, isStepAgent, managers } from './step-agents.ts'
 
 /**
  * Makes a `SequentialAgent`, `LoopAgent` or `ParallelAgent` wait for the calls of its steps. ADK 2.0.0 starts the next step or
@@ -27,28 +28,6 @@ import { findProgress, findResumePoints, isStepWaiting } from './find-steps.ts'
 export function controlSteps(root: unknown, manager: PluginManager, find: FindMessageId): void {
   managers.set(manager, find)
   for (const agent of listAgents(root)) if (isStepAgent(agent)) replaceRun(agent)
-}
-
-/** Returns the id of the message of a run, or undefined if the bridge did not start the run. */
-type FindMessageId = (context: InvocationContext) => string | undefined
-
-const managers = new WeakMap<PluginManager, FindMessageId>()
-
-const controlled = new WeakSet<BaseAgent>()
-
-/** Whether an agent waits for the calls of its steps in a run. */
-export function waitsForSteps(agent: BaseAgent, context: InvocationContext): boolean {
-  return controlled.has(agent) && findMessageId(context) !== undefined
-}
-
-function findMessageId(context: InvocationContext): string | undefined {
-  return managers.get(context.pluginManager)?.(context)
-}
-
-/** Whether an agent runs its sub-agents as steps, as ADK does. */
-export function isStepAgent(agent: BaseAgent): boolean {
-  const hasSteps = isSequentialAgent(agent) || isLoopAgent(agent) || isParallelAgent(agent)
-  return hasSteps && runsAsAdk(agent)
 }
 
 /**

@@ -1,11 +1,12 @@
 import type { Event, InvocationContext, PluginManager, Runner } from '@google/adk'
+import { isWorkflow } from '@google/adk'
 
 import { pickAgent } from '../../agent/adk-workarounds/agent-flow.ts'
 import { arrangeRequests } from '../../agent/adk-workarounds/arrange-calls.ts'
 import { findPausedNote } from '../../agent/history/open-questions.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import { findAgentOf } from '../../agent/tree/agent-tool.ts'
-import { canWaitIn } from '../../agent/tree/can-wait.ts'
+import { canWait } from '../../agent/tree/can-wait.ts'
 import {
   confineRemoteEvent,
   controlRemoteAgents,
@@ -13,7 +14,8 @@ import {
 } from '../../agent/tree/remote-agents.ts'
 import { controlNodes } from '../../agent/tree/run-nodes.ts'
 import { controlSteps, resumeSteps } from '../../agent/tree/run-steps.ts'
-import { prepareNodeCall, untilStored } from '../../agent/tree/workflow-run.ts'
+import { canNodeWait } from '../../agent/tree/workflow-nodes.ts'
+import { isNodeCall, prepareNodeCall, untilStored } from '../../agent/tree/workflow-run.ts'
 import type { RequestOptions, RunEvent } from '../approval-requests.ts'
 import type { RunRegistry, RunState } from '../run-state.ts'
 import { findPausedAgain, pauseAgain, restorePause } from './agent-pauses.ts'
@@ -114,4 +116,15 @@ export class AgentCalls {
   async storeQuestions(yielded: RunEvent): Promise<Event | undefined> {
     return storeNodeQuestions(yielded, this.#options)
   }
+}
+
+/**
+ * Whether ADK can wait for the approval of a call. `createBridge` rejects agents that cannot. This check covers tools
+ * that are unknown at that time, such as those of a toolset.
+ */
+function canWaitIn(root: unknown, call: ToolCall): boolean {
+  if (isNodeCall(call.toolContext)) return true
+  const { agent: caller } = call.toolContext.invocationContext
+  if (isWorkflow(root) && !canNodeWait(caller, root)) return false
+  return canWait(call, (agent) => agent === (isWorkflow(root) ? caller : root))
 }

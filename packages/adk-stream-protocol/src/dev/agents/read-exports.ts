@@ -3,6 +3,7 @@ import { isApp, isRunnableRoot } from '@google/adk'
 import { isObject, isRecord } from '../../protocol/guards.ts'
 import type { Bridge } from '../../server/bridge.ts'
 import { findSettings } from '../../server/bridge-settings.ts'
+import { BRIDGE_MODULES } from '../../server/bridge-modules.ts'
 import { checkOptions } from '../../server/check-options.ts'
 import { toObservers } from '../../server/settings/observers.ts'
 import type { AnyBridgeOptions, BridgeOptions, BridgeSettings } from '../../server/options.ts'
@@ -119,7 +120,7 @@ function readExport(
 }
 
 function readOptions<Options extends Readonly<Record<string, unknown>>>(options: Options) {
-  checkOptions(options)
+  checkOptions(options, BRIDGE_MODULES.options)
   // `checkOptions` has checked them.
   const checked = options as Options & BridgeOptions
   return { options: checked, settings: toSettings(checked, toObservers(checked)) }

@@ -9,8 +9,7 @@ import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { signedCookie } from './auth/authenticate.ts'
-import type { BridgeModules } from './bridge-modules.ts'
-import { openModules } from './bridge-modules.ts'
+import type { ModuleOptions } from './bridge-modules.ts'
 import { rememberSettings } from './bridge-settings.ts'
 import { Lazy } from './chats/backend.ts'
 import { ModelCalls } from './chats/model-calls.ts'
@@ -29,6 +28,8 @@ import { toObservers } from './settings/observers.ts'
 import { openBackend } from './open-backend.ts'
 import type { BackendChanges, SharedParts } from './open-chats.ts'
 import { openChats } from './open-chats.ts'
+import type { BridgeModules, ModuleList } from './open-modules.ts'
+import { openModules } from './open-modules.ts'
 import type { Services } from './open-services.ts'
 import { openServices } from './open-services.ts'
 import { Operations } from './operations/operations.ts'
@@ -41,14 +42,14 @@ import { SocketUpgrader } from './sockets/socket-upgrader.ts'
 import type { Bridge } from './bridge.ts'
 import { closeOnSignals } from './close-on-signals.ts'
 
-/** Connects an ADK agent, or several, to AI SDK clients. Throws a `TypeError` if an option is invalid. */
-export function createBridge(options: AnyBridgeOptions): Bridge {
-  checkOptions(options)
+/** Opens a bridge with modules. Throws a `TypeError` if an option is invalid. */
+export function openBridge(options: AnyBridgeOptions, list: ModuleList<ModuleOptions>): Bridge {
+  checkOptions(options, list.options)
   const { settings: given, operations } = resolveOptions(options)
   const { limits, onError } = given
   const checkToolsets = checkAgents(given)
   hideSpanContent()
-  const modules = openModules(given)
+  const modules = openModules(list, given)
   const settings = { ...given, approvals: modules.extendPolicy(given.approvals) }
   const store = new Lazy(async () => settings.store ?? openSqliteStore({ path: ':memory:' }))
   // The first request reports the error.
