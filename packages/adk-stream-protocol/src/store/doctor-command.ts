@@ -5,13 +5,15 @@ import { describeCall, describeWait, shortenArgs } from '../agent/timeline/timel
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import type { WorkerLease } from '../approvals/approval-store.ts'
 import type { TimelineEntry } from '../protocol/timeline.ts'
+import { isToolEntry } from '../protocol/timeline.ts'
 import { collect } from '../shared/async.ts'
 import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 import { type CommandOutput, runCommand } from '../shared/command.ts'
 import { describeFault } from './audit-chain.ts'
+import type { FeatureReport, Section } from './describe.ts'
+import { formatTime, nameChat } from './describe.ts'
+import { reportFeatures } from './features.ts'
 import type { Store } from './store.ts'
-import type { PendingBrowserCall } from './tables/browser-calls.ts'
-import type { StoredNotice, UndeliveredNotices } from './tables/notices.ts'
 import { openStore, readLease } from './commands.ts'
 
 const USAGE = `Usage:
@@ -70,8 +72,7 @@ interface OpenWork {
   readonly stale: ReadonlySet<string>
   /** Calls of the last day that may or may not have taken effect. */
   readonly unknown: readonly Approval[]
-  readonly browserCalls: readonly PendingBrowserCall[]
-  readonly channels: readonly UndeliveredNotices[]
+  readonly features: Required<FeatureReport>
   /** What is wrong with the audit record. Undefined if it is intact. */
   readonly auditFault: string | undefined
   /** Undefined if the store cannot list them. */
@@ -80,12 +81,12 @@ interface OpenWork {
 
 const DAY_MS = 86_400_000
 const PAGE = 200
-const MAX_BROWSER_CALLS = 1_000
 
 async function readWork(
-  { approvals, browserCalls, notices }: Store,
+  store: Store,
   { appName, leaseMs }: { readonly appName: string | undefined; readonly leaseMs: number },
 ): Promise<OpenWork> {
+  const { approvals } = store
   const now = await approvals.now()
   const list = async (state: ApprovalStateName): Promise<Approval[]> => {
     const found: Approval[] = []
@@ -98,8 +99,6 @@ async function readWork(
     }
     return found
   }
-  const calls = (await browserCalls.list?.({ limit: MAX_BROWSER_CALLS })) ?? []
-  const channels = (await notices?.listUndelivered()) ?? []
   const unknown = await list('unknown')
   const executing = await list('executing')
   const workers = await approvals.listWorkers?.()
@@ -121,8 +120,7 @@ async function readWork(
     executing,
     stale: new Set(stale.map(({ id }) => id)),
     unknown: unknown.filter(({ state }) => 'at' in state && state.at > now - DAY_MS),
-    browserCalls: calls.filter(({ chat }) => appName === undefined || chat.appName === appName),
-    channels: channels.filter((each) => appName === undefined || each.appName === appName),
+    features: await reportFeatures(store, { appName, now, leaseMs }),
     workers,
   }
 }
@@ -133,8 +131,7 @@ async function report(work: OpenWork, { print }: CommandOutput): Promise<number>
     ...listFaults(work),
     ...listApprovals(work),
     ...listCalls(work),
-    ...listBrowserCalls(work),
-    ...listChannels(work),
+    ...work.features.sections,
     ...listServers(work),
   ]
   const problems = sections.filter(({ isProblem }) => isProblem)
@@ -151,14 +148,6 @@ async function report(work: OpenWork, { print }: CommandOutput): Promise<number>
     if (todo !== undefined) await print(`  To do: ${todo}`)
   }
   return count === 0 ? 0 : 1
-}
-
-interface Section {
-  readonly title: string
-  readonly lines: readonly string[]
-  readonly todo?: string
-  /** Whether an operator should do something. */
-  readonly isProblem?: boolean
 }
 
 function listFaults({ auditFault }: OpenWork): Section[] {
@@ -222,48 +211,6 @@ function describeRun(approval: Approval): string {
   return `${nameChat(approval.chat)}: ${nameCall(approval)}${worker}`
 }
 
-function listBrowserCalls({ browserCalls, now, leaseMs }: OpenWork): Section[] {
-  const isLate = ({ deadline }: PendingBrowserCall): boolean => deadline + leaseMs <= now
-  return [
-    {
-      title: 'Tools that wait for a browser',
-      lines: browserCalls.filter((call) => !isLate(call)).map(describeBrowserCall),
-      todo: 'the owner opens the chat in a page that has the tool.',
-    },
-    {
-      title: 'Tools that wait for a browser after their timeout',
-      lines: browserCalls.filter(isLate).map(describeBrowserCall),
-      todo: 'start a server on this database. It tells the model that the browser did not respond.',
-      isProblem: true,
-    },
-  ]
-}
-
-function describeBrowserCall({ chat, toolCallId, deadline }: PendingBrowserCall): string {
-  return `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
-}
-
-function listChannels({ channels }: OpenWork): Section[] {
-  const listOf = (state: UndeliveredNotices['state']): string[] =>
-    channels.filter((each) => each.state === state).map(describeUndelivered)
-  return [
-    {
-      title: 'Channels of notify that do not answer, and are tried again',
-      lines: listOf('waiting'),
-    },
-    {
-      title: 'Channels of notify that could not be reached, last 24 hours',
-      lines: listOf('failed'),
-      todo: 'check the receiver and its address. The people of this channel may not know of their approvals.',
-      isProblem: true,
-    },
-  ]
-}
-
-function describeUndelivered({ appName, channel, count, answer }: UndeliveredNotices): string {
-  return `${appName}, channel ${channel}: ${count} ${count === 1 ? 'notice' : 'notices'}, ${answer}`
-}
-
 function listServers({ workers = [], leaseMs }: OpenWork): Section[] {
   const isRunning = ({ silentMs, ended }: WorkerLease): boolean => !ended && silentMs < leaseMs
   const lost = workers.filter((worker) => !isRunning(worker) && worker.locks.length > 0)
@@ -301,7 +248,7 @@ function findChat(
     ...work.approved,
     ...work.executing,
     ...work.unknown,
-    ...work.browserCalls,
+    ...work.features.clientCalls,
     ...(work.workers ?? []).flatMap(({ locks }) => locks),
   ]
   return known.map(({ chat }) => chat).find((chat) => chat.chatId === chatId)
@@ -328,20 +275,20 @@ async function reportChat(
   for (const entry of timeline?.entries ?? []) {
     await print(describeEntry(entry))
     if (entry.type !== 'approval') continue
-    for (const notice of (await store.notices?.list(chat.appName, entry.approvalId)) ?? [])
-      await print(`  ${describeNotice(notice)}`)
+    for (const line of await work.features.describeApproval(chat.appName, entry.approvalId))
+      await print(`  ${line}`)
   }
   const stuck = work.executing.filter(isHere).some(({ id }) => work.stale.has(id))
   return stuck || work.unknown.some(isHere) ? 1 : 0
 }
 
 async function readTimeline(
-  { sessions, approvals, relay }: Store,
+  { sessions, approvals }: Store,
   chat: AppChatRef,
-  { now, pending, approved, executing, browserCalls }: OpenWork,
+  { now, pending, approved, executing, features }: OpenWork,
 ) {
   const isHere = belongsTo(chat)
-  const waiting = new Set(browserCalls.filter(isHere).map(({ toolCallId }) => toolCallId))
+  const waiting = new Set(features.clientCalls.filter(isHere).map(({ toolCallId }) => toolCallId))
   const { appName, principalId: userId, chatId: sessionId } = chat
   const session = await sessions.getSession({ appName, userId, sessionId })
   const audit = await collect(approvals.audit({ chat }))
@@ -352,7 +299,7 @@ async function readTimeline(
       events: session?.events ?? [],
       audit,
       open: [...pending, ...approved, ...executing].filter(isHere),
-      running: (await relay?.find(chat))?.messageId,
+      running: await features.findRunning(chat),
       isClientCall: ({ toolCallId }) => waiting.has(toolCallId),
       showText: false,
       reader: undefined,
@@ -372,17 +319,8 @@ function describeEntry(entry: TimelineEntry): string {
   return `${formatTime(entry.at)} ${entry.type}${took}${describeDetail(entry)}`
 }
 
-/** Says who was told, when, and whether it arrived. What a receiver answered may be an error. */
-function describeNotice({ channel, body, state, at, attempts, answer }: StoredNotice): string {
-  // The bridge wrote it.
-  const { type, to } = JSON.parse(body) as { readonly type: string; readonly to?: string }
-  const receiver = to === undefined ? channel : `${channel} (${to})`
-  const tried = attempts > 1 ? `, ${attempts} attempts` : ''
-  const why = state === 'sent' || answer === undefined ? '' : `: ${answer}`
-  return `${formatTime(at)} notice ${type} to ${receiver} ${state}${tried}${why}`
-}
-
 function describeDetail(entry: TimelineEntry): string {
+  if (isToolEntry(entry)) return ` ${describeCall(entry)} ${entry.state}`
   switch (entry.type) {
     case 'message':
     case 'interruption':
@@ -391,9 +329,6 @@ function describeDetail(entry: TimelineEntry): string {
       return ` ${entry.state}${entry.usage ? `, ${entry.usage.totalTokens} tokens` : ''}`
     case 'model':
       return entry.usage ? ` ${entry.usage.totalTokens} tokens` : ''
-    case 'tool':
-    case 'browser-tool':
-      return ` ${describeCall(entry)} ${entry.state}`
     case 'approval': {
       const votes = entry.votes.map(({ by, at, withdrawnAt }) =>
         withdrawnAt === undefined ? `${by} ${formatTime(at)}` : `${by} withdrew`,
@@ -415,14 +350,6 @@ function describe(approval: Approval): string {
 
 function nameCall({ toolCallId, toolName, args, terms }: Approval): string {
   return describeCall({ toolCallId, toolName, args: shortenArgs(args), title: terms.title })
-}
-
-function nameChat({ chatId, principalId }: AppChatRef): string {
-  return `chat ${chatId} of ${principalId}`
-}
-
-function formatTime(at: number): string {
-  return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
 }
 
 function formatAge(ms: number): string {

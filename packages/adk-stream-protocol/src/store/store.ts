@@ -1,14 +1,8 @@
 import type { BaseSessionService, CompositeSessionKey, Event, Session } from '@google/adk'
 
-import type { CredentialStore } from './tables/credentials.ts'
-import type { LiveSessionStore } from './tables/live-sessions.ts'
-import type { GrantStore } from './tables/grants.ts'
-import type { NoticeStore } from './tables/notices.ts'
-import type { PersonalRecordStore } from './tables/personal-records.ts'
-import type { BrowserCallStore } from './tables/browser-calls.ts'
+import type { FeatureParts } from './features.ts'
 import type { Owner } from './keys.ts'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
-import type { Relay, Signals } from '../relay/relay.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /**
@@ -16,25 +10,10 @@ import type { AppChatRef } from '../shared/chat-ref.ts'
  * this interface to use another database: `adk-stream-protocol/store/contract` has the types of its parts, and the tests that it must
  * pass.
  */
-export interface Store extends AsyncDisposable {
+export interface Store extends FeatureParts, AsyncDisposable {
   readonly sessions: RewindableSessionService
   readonly approvals: ApprovalStore
-  readonly browserCalls: BrowserCallStore
   readonly chats: ChatStore
-  /** Makes running turns readable on every server. Without it, a turn can be read only on the server that runs it. */
-  readonly relay?: Relay
-  /** Signals between the processes of a store without a relay. Without both, a live session does not move to another process, and a turn is stopped only at its own. */
-  readonly signals?: Signals
-  /** The state of live sessions. Without it, a live session that moves is restored from its messages. */
-  readonly liveSessions?: LiveSessionStore
-  /** Encrypted credentials of people who signed in. Without it, the bridge rejects the option `signIn`. */
-  readonly credentials?: CredentialStore
-  /** What people are told about approvals. Without it, the bridge rejects the option `notify`. */
-  readonly notices?: NoticeStore
-  /** Small records of people. Without it, the bridge rejects options that need them. Its approval store also checks the `writes` of transitions that name one. */
-  readonly personalRecords?: PersonalRecordStore
-  /** Decisions of people for calls that follow. Without it, policies cannot offer any. Its approval store also stores the `writes` of transitions. */
-  readonly grants?: GrantStore
   /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */
   readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */
@@ -102,7 +81,7 @@ export interface ChangeTagReader {
 }
 
 /** Returns a part that not every store has. Throws if it is missing. `user`: what needs it, with its verb. */
-export function requirePart<Name extends 'notices' | 'personalRecords'>(
+export function requirePart<Name extends keyof FeatureParts>(
   store: Store,
   name: Name,
   user: string,

@@ -23,7 +23,10 @@ test('[ST36] one process takes a browser call after its deadline, and another on
     await openWithClock(folder.file('s.db')),
   ] as const
   const [one, two] = connections.map((connection) =>
-    sqliteBrowserCalls(connection, CLOCK, clocksOf(connection).leaseClock),
+    sqliteBrowserCalls.open(connection, {
+      clock: CLOCK,
+      leaseClock: clocksOf(connection).leaseClock,
+    }),
   ) as [BrowserCallStore, BrowserCallStore]
   const other = { ...chat, chatId: 'other' }
   await one.add(callOf('late'), 200)

@@ -5,7 +5,7 @@ import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './database.ts'
 import { QUICK, tickSql } from './database.ts'
 import { PAGE_EVENTS } from './session-sql.ts'
-import { FEATURE_TABLES } from './feature-tables.ts'
+import { POSTGRES_FEATURES } from '../features.ts'
 
 export type ApprovalSql = ReturnType<typeof approvalSql>
 
@@ -75,7 +75,7 @@ function leaseSql(schema: string, { leaseClock, uncappedLeaseClock = leaseClock 
       ${tickSql(schema, '$1::double precision')}
       WHERE ${exists('chat_locks')} OR ${exists(`approvals WHERE state = 'executing'`)}
         OR ${exists('approvals WHERE unreported_since IS NOT NULL')}
-        ${FEATURE_TABLES.flatMap(({ leased }) => (leased === undefined ? [] : `OR ${exists(leased)}`)).join(' ')}`,
+        ${POSTGRES_FEATURES.flatMap(({ leased }) => (leased === undefined ? [] : `OR ${exists(leased)}`)).join(' ')}`,
     // A negative `beat_at` is the time at which the worker ended its lease.
     endLease: `
       INSERT INTO ${schema}.workers (worker, beat_at) SELECT $1, -(${leaseClock})

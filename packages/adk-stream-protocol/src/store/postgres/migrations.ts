@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { countApplied, FIRST_VERSION, versionAfter } from '../schema-version.ts'
 import { StoreError } from '../store-error.ts'
 import type { Database, RunStatement } from './database.ts'
-import { FEATURE_TABLES } from './feature-tables.ts'
+import { POSTGRES_FEATURES } from '../features.ts'
 
 interface Migration {
   /** The oldest schema version whose code still works on the migrated database. Instances of both run during a deploy. */
@@ -261,7 +261,7 @@ export const migrations: readonly Migration[] = [
         agent text,
         PRIMARY KEY (app_name, principal_id, chat_id)
       );
-      ${FEATURE_TABLES.map(({ create }) => create).join('')}`,
+      ${POSTGRES_FEATURES.map(({ create }) => create).join('')}`,
   },
 ]
 

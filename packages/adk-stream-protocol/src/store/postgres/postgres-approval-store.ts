@@ -45,7 +45,7 @@ import {
   type ApprovalSql,
 } from './approval-sql.ts'
 import type { Clocks, Database, RunStatement } from './database.ts'
-import { featureWrites } from './feature-tables.ts'
+import { preparePostgresWrites } from '../features.ts'
 import { violatedConstraint } from './postgres-errors.ts'
 import type { PostgresSessionService, SessionRow } from './postgres-session-service.ts'
 
@@ -67,7 +67,7 @@ export interface PostgresApprovalStoreOptions {
 export class PostgresApprovalStore implements ApprovalStore {
   readonly #schema: string
   readonly #sql: ApprovalSql
-  readonly #writeFeature: ReturnType<typeof featureWrites>
+  readonly #writeFeature: ReturnType<typeof preparePostgresWrites>
   readonly #held: LockedChats
   readonly #sessions: PostgresApprovalStoreOptions['sessions']
   readonly #decisions: Database
@@ -76,7 +76,7 @@ export class PostgresApprovalStore implements ApprovalStore {
   constructor({ schema, clocks, held, sessions, decisions, reads }: PostgresApprovalStoreOptions) {
     this.#schema = schema
     this.#sql = approvalSql(schema, clocks)
-    this.#writeFeature = featureWrites(schema, clocks)
+    this.#writeFeature = preparePostgresWrites({ schema, clocks })
     this.#held = held
     this.#sessions = sessions
     this.#decisions = decisions

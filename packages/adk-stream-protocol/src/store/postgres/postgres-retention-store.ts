@@ -25,7 +25,7 @@ import {
 } from '../rows.ts'
 import type { RetentionStore } from '../store.ts'
 import { approvalSql } from './approval-sql.ts'
-import { FEATURE_TABLES } from './feature-tables.ts'
+import { POSTGRES_FEATURES } from '../features.ts'
 import type { Clocks, Database, RunStatement } from './database.ts'
 
 /** Removes data from PostgreSQL. Each method is one short transaction. `schema` is a quoted name. */
@@ -176,7 +176,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
     removeSession: `
       DELETE FROM ${schema}.sessions WHERE app_name = $1 AND user_id = $2 AND session_id = $3
       AND ($4::double precision IS NULL OR greatest(updated_at, created_at) < ${before('$4')}) RETURNING 1`,
-    removeChat: ['chats', ...FEATURE_TABLES.flatMap(({ ofChats = [] }) => ofChats)].map(
+    removeChat: ['chats', ...POSTGRES_FEATURES.flatMap(({ ofChats = [] }) => ofChats)].map(
       (table) => `DELETE FROM ${schema}.${table} WHERE ${inChat}`,
     ),
     unlock: `DELETE FROM ${schema}.chat_locks WHERE ${inChat}`,
@@ -224,6 +224,6 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
 
 /** The tables with rows of a principal, other than sessions and approvals. */
 /** The tables whose rows keep a chat until their deadline. */
-const KEEPING_TABLES = FEATURE_TABLES.flatMap(({ keepsChats }) => keepsChats ?? [])
+const KEEPING_TABLES = POSTGRES_FEATURES.flatMap(({ keepsChats }) => keepsChats ?? [])
 
-const OWNED_TABLES = ['chats', ...FEATURE_TABLES.flatMap(({ owned }) => owned)]
+const OWNED_TABLES = ['chats', ...POSTGRES_FEATURES.flatMap(({ owned }) => owned)]

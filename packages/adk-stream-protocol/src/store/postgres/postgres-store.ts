@@ -4,7 +4,7 @@ import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
-import { openFeatureTables } from './feature-tables.ts'
+import { openPostgresFeatures } from '../features.ts'
 import type { Clocks, PostgresPool } from './database.ts'
 import { databaseClocks, Database } from './database.ts'
 import { migrate } from './migrations.ts'
@@ -124,7 +124,7 @@ function createStore(pools: Pools, parts: StoreParts) {
     }),
     chats: postgresChats(turns, schema),
     retention: postgresRetention(turns, schema, clocks),
-    ...openFeatureTables({ turns, decisions, createClient }, schema, clocks),
+    ...openPostgresFeatures({ turns, decisions, createClient, schema, clocks }),
     secret: postgresSecrets(turns, schema),
     poolStats: () => ({
       ...countConnections(pools),

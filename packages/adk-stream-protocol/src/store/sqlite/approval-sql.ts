@@ -13,7 +13,7 @@ import { joinConditions, named, namesOf, ofChat, selectAudit, toOwnLiteral } fro
 import { checkName, isStorable } from '../keys.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
-import { FEATURE_TABLES } from './feature-tables.ts'
+import { SQLITE_FEATURES } from '../features.ts'
 
 /** The clock of SQLite in whole ms, which is its precision. */
 export const DATABASE_CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
@@ -117,7 +117,7 @@ function prepareLeases(connection: Connection) {
       SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM chat_locks)
         OR EXISTS (SELECT 1 FROM approvals WHERE state = 'executing')
         OR EXISTS (SELECT 1 FROM approvals WHERE unreported_since IS NOT NULL)
-        ${FEATURE_TABLES.flatMap(({ leased }) => (leased === undefined ? [] : `OR EXISTS (SELECT 1 FROM ${leased})`)).join(' ')}`),
+        ${SQLITE_FEATURES.flatMap(({ leased }) => (leased === undefined ? [] : `OR EXISTS (SELECT 1 FROM ${leased})`)).join(' ')}`),
     // Leases are far shorter than a day, so these have expired.
     forgetWorkers: connection.prepare('DELETE FROM workers WHERE abs(beat_at) < ? - 86400000'),
     lockChat: connection.prepare(`

@@ -1,4 +1,4 @@
-import { FEATURE_TABLES } from './feature-tables.ts'
+import { SQLITE_FEATURES } from '../features.ts'
 
 /**
  * The migrations of the schema, in order. A released migration never changes. Tables, columns and indexes have the same names as in
@@ -181,5 +181,5 @@ export const migrations: readonly string[] = [
     agent TEXT,
     PRIMARY KEY (app_name, principal_id, chat_id)
   ) STRICT;
-  ${FEATURE_TABLES.map(({ create }) => create).join('')}`,
+  ${SQLITE_FEATURES.map(({ create }) => create).join('')}`,
 ]

@@ -49,7 +49,7 @@ import {
   auditReader,
 } from './approval-sql.ts'
 import type { Connection, Statement } from './connection.ts'
-import { prepareFeatureWrites } from './feature-tables.ts'
+import { prepareSqliteWrites } from '../features.ts'
 import type { LeaseClock, ThreadedRenewal } from './leases.ts'
 import { prepareTick, renewInThread, sharedLeaseClock } from './leases.ts'
 import type { SqliteSessionService } from './sqlite-session-service.ts'
@@ -91,7 +91,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     this.#connection = connection
     this.#clock = clock
     this.#statements = prepareApprovalStatements(connection, clock)
-    this.#writeFeature = prepareFeatureWrites(connection, clock)
+    this.#writeFeature = prepareSqliteWrites(connection, { clock, leaseClock })
     this.#leaseNow = leaseClock
     this.#tick = prepareTick(connection)
     this.#held = held

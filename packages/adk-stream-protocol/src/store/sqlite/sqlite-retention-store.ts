@@ -20,7 +20,7 @@ import {
 import { chatColumns, checkName, ownerColumns } from '../keys.ts'
 import type { RetentionStore } from '../store.ts'
 import { type AuditHeadRow, INSERT_ENTRY, SELECT_CUT, SELECT_HEAD } from './approval-sql.ts'
-import { FEATURE_TABLES } from './feature-tables.ts'
+import { SQLITE_FEATURES } from '../features.ts'
 import type { Connection } from './connection.ts'
 import type { LeaseClock } from './leases.ts'
 
@@ -164,7 +164,7 @@ function prepareStatements(connection: Connection, clock: string) {
       connection.prepare(
         'DELETE FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3',
       ),
-      ...['chats', ...FEATURE_TABLES.flatMap(({ ofChats = [] }) => ofChats)].map((table) =>
+      ...['chats', ...SQLITE_FEATURES.flatMap(({ ofChats = [] }) => ofChats)].map((table) =>
         connection.prepare(`DELETE FROM ${table} WHERE ${inChat}`),
       ),
       connection.prepare(`DELETE FROM chat_locks WHERE ${locksChat}`),
@@ -216,6 +216,6 @@ function prepareStatements(connection: Connection, clock: string) {
 
 /** The tables with rows of a principal, other than sessions and approvals. */
 /** The tables whose rows keep a chat until their deadline. */
-const KEEPING_TABLES = FEATURE_TABLES.flatMap(({ keepsChats }) => keepsChats ?? [])
+const KEEPING_TABLES = SQLITE_FEATURES.flatMap(({ keepsChats }) => keepsChats ?? [])
 
-const OWNED_TABLES = ['chats', ...FEATURE_TABLES.flatMap(({ owned }) => owned)]
+const OWNED_TABLES = ['chats', ...SQLITE_FEATURES.flatMap(({ owned }) => owned)]

@@ -1,4 +1,4 @@
-import { FEATURE_TABLES, openFeatureTables } from './feature-tables.ts'
+import { openSqliteFeatures, SQLITE_FEATURES } from '../features.ts'
 import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
 import type { Store } from '../store.ts'
@@ -45,7 +45,7 @@ export async function openWithClocks(
   const connection = await openDatabase(options.path, options.busyTimeoutMs)
   const leaseClock = given.leaseClock ?? sharedLeaseClock(connection)
   try {
-    await endEarlierLeases(connection, leaseClock, FEATURE_TABLES)
+    await endEarlierLeases(connection, leaseClock, SQLITE_FEATURES)
     return createStore(connection, options, { clock, leaseClock })
   } catch (error) {
     connection.close()
@@ -79,7 +79,7 @@ function createStore(
     approvals,
     chats: sqliteChats(connection),
     retention: sqliteRetention(connection, clock, leaseClock),
-    ...openFeatureTables(connection, clock, leaseClock),
+    ...openSqliteFeatures(connection, { clock, leaseClock }),
     secret: sqliteSecrets(connection),
     close,
     [Symbol.asyncDispose]: close,

@@ -1,6 +1,8 @@
 import type { Query } from './query.ts'
 import { chatColumns, checkName, isStorable } from '../keys.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+import type { FeatureReport, ReportOptions } from '../describe.ts'
+import { formatTime, nameChat } from '../describe.ts'
 
 /** A call of a browser tool that waits for the result of a client. */
 export interface BrowserCall {
@@ -101,5 +103,35 @@ function decodeBrowserCall(appName: string, row: BrowserCallRow): BrowserCall {
     chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
     messageId: row.message_id,
     toolCallId: row.tool_call_id,
+  }
+}
+
+const MAX_REPORTED = 1_000
+
+/** Returns what `doctor` prints about calls that wait for clients. */
+export async function reportBrowserCalls(
+  store: BrowserCallStore,
+  { appName, now, leaseMs }: ReportOptions,
+): Promise<FeatureReport> {
+  const all = (await store.list?.({ limit: MAX_REPORTED })) ?? []
+  const calls = all.filter(({ chat }) => appName === undefined || chat.appName === appName)
+  const isLate = ({ deadline }: PendingBrowserCall): boolean => deadline + leaseMs <= now
+  const describe = ({ chat, toolCallId, deadline }: PendingBrowserCall): string =>
+    `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
+  return {
+    clientCalls: calls,
+    sections: [
+      {
+        title: 'Tools that wait for a browser',
+        lines: calls.filter((call) => !isLate(call)).map(describe),
+        todo: 'the owner opens the chat in a page that has the tool.',
+      },
+      {
+        title: 'Tools that wait for a browser after their timeout',
+        lines: calls.filter(isLate).map(describe),
+        todo: 'start a server on this database. It tells the model that the browser did not respond.',
+        isProblem: true,
+      },
+    ],
   }
 }

@@ -13,3 +13,6 @@ export interface FeatureTables {
   /** In SQLite: where the time of the lease is stored. NULL if there is none. */
   readonly leaseTime?: { readonly table: string; readonly column: string }
 }
+
+/** A write of a type. */
+export type WriteOf<Write, Type> = Extract<Write, { readonly type: Type }>

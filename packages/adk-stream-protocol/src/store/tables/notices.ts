@@ -1,3 +1,5 @@
+import type { FeatureReport, ReportOptions } from '../describe.ts'
+import { formatTime } from '../describe.ts'
 import { checkName } from '../keys.ts'
 import { StoreError } from '../store-error.ts'
 import type { Query } from './query.ts'
@@ -232,4 +234,45 @@ function readState(state: string): NoticeState {
   if (state === 'waiting' || state === 'sent' || state === 'failed' || state === 'ended')
     return state
   throw new StoreError('corrupt', `A notice has the unknown state ${state}.`)
+}
+
+/** Returns what `doctor` prints about notices. */
+export async function reportNotices(
+  store: NoticeStore,
+  { appName }: ReportOptions,
+): Promise<FeatureReport> {
+  const all = await store.listUndelivered()
+  const listOf = (state: UndeliveredNotices['state']): string[] =>
+    all
+      .filter((each) => each.state === state && (appName === undefined || each.appName === appName))
+      .map(describeUndelivered)
+  return {
+    sections: [
+      {
+        title: 'Channels of notify that do not answer, and are tried again',
+        lines: listOf('waiting'),
+      },
+      {
+        title: 'Channels of notify that could not be reached, last 24 hours',
+        lines: listOf('failed'),
+        todo: 'check the receiver and its address. The people of this channel may not know of their approvals.',
+        isProblem: true,
+      },
+    ],
+    describeApproval: async (...approval) => (await store.list(...approval)).map(describeNotice),
+  }
+}
+
+function describeUndelivered({ appName, channel, count, answer }: UndeliveredNotices): string {
+  return `${appName}, channel ${channel}: ${count} ${count === 1 ? 'notice' : 'notices'}, ${answer}`
+}
+
+/** Says who was told, when, and whether it arrived. What a receiver answered may be an error. */
+function describeNotice({ channel, body, state, at, attempts, answer }: StoredNotice): string {
+  // The bridge wrote it.
+  const { type, to } = JSON.parse(body) as { readonly type: string; readonly to?: string }
+  const receiver = to === undefined ? channel : `${channel} (${to})`
+  const tried = attempts > 1 ? `, ${attempts} attempts` : ''
+  const why = state === 'sent' || answer === undefined ? '' : `: ${answer}`
+  return `${formatTime(at)} notice ${type} to ${receiver} ${state}${tried}${why}`
 }

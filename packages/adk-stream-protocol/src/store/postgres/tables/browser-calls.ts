@@ -1,10 +1,9 @@
 import { IN_CHAT, queryOf } from './queries.ts'
 import type { BrowserCallStore } from '../../tables/browser-calls.ts'
 import { browserCallStore } from '../../tables/browser-calls.ts'
-import type { Clocks, Database } from '../database.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { PostgresFeature, PostgresParts } from '../feature-tables.ts'
 
-export const BROWSER_CALL_TABLES: FeatureTables = {
+export const postgresBrowserCalls: PostgresFeature<BrowserCallStore> = {
   create: `
   CREATE TABLE $schema.browser_calls (
     call bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -24,14 +23,15 @@ export const BROWSER_CALL_TABLES: FeatureTables = {
   ofChats: ['browser_calls'],
   keepsChats: 'browser_calls',
   leased: 'browser_calls WHERE taken_at IS NOT NULL',
+  open,
 }
 
 /** Stores calls that wait for clients. */
-export function postgresBrowserCalls(
-  database: Database,
-  schema: string,
-  { clock, leaseClock }: Clocks,
-): BrowserCallStore {
+function open({
+  turns: database,
+  schema,
+  clocks: { clock, leaseClock },
+}: PostgresParts): BrowserCallStore {
   const query = queryOf(database)
   const calls = `${schema}.browser_calls`
   return browserCallStore({

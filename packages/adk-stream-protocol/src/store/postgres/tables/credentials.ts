@@ -1,10 +1,9 @@
 import { queryOf } from './queries.ts'
 import type { CredentialStore } from '../../tables/credentials.ts'
 import { credentialStore } from '../../tables/credentials.ts'
-import type { Clocks, Database } from '../database.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { PostgresFeature, PostgresParts } from '../feature-tables.ts'
 
-export const CREDENTIAL_TABLES: FeatureTables = {
+export const postgresCredentials: PostgresFeature<CredentialStore> = {
   create: `
   -- What people gave the agent by signing in, encrypted, and sign-ins that have begun.
   CREATE TABLE $schema.credentials (
@@ -30,14 +29,11 @@ export const CREDENTIAL_TABLES: FeatureTables = {
   CREATE INDEX sign_in_attempts_expired ON $schema.sign_in_attempts (expires_at);
   `,
   owned: ['credentials', 'sign_in_attempts'],
+  open,
 }
 
 /** Stores encrypted credentials. */
-export function postgresCredentials(
-  database: Database,
-  schema: string,
-  { clock }: Clocks,
-): CredentialStore {
+function open({ turns: database, schema, clocks: { clock } }: PostgresParts): CredentialStore {
   const query = queryOf(database)
   const [credentials, attempts] = [`${schema}.credentials`, `${schema}.sign_in_attempts`]
   const key = 'app_name = $1 AND principal_id = $2 AND name = $3'

@@ -1,12 +1,11 @@
 import type { GrantWrite } from '../../../approvals/grant.ts'
 import { chatColumns, ownerColumns } from '../../keys.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { PostgresFeature, PostgresParts, PostgresWrites } from '../feature-tables.ts'
 import type { GrantStore } from '../../tables/grants.ts'
 import { grantStore, PLAN_SCOPE, toGrantRow } from '../../tables/grants.ts'
-import type { Clocks, Database, RunStatement } from '../database.ts'
 import { IN_CHAT, queryOf } from './queries.ts'
 
-export const GRANT_TABLES: FeatureTables = {
+export const postgresGrants: PostgresFeature<GrantStore> = {
   create: `
   -- Decisions of people for calls that follow. max_uses, max_spent, expires_at: NULL if there is no limit.
   CREATE TABLE $schema.grants (
@@ -30,12 +29,14 @@ export const GRANT_TABLES: FeatureTables = {
   `,
   owned: ['grants'],
   ofChats: ['grants'],
+  open,
+  prepareWrites,
 }
 
 const OF_OWNER = 'app_name = $1 AND principal_id = $2'
 
 /** Reads grants. */
-export function postgresGrants(database: Database, schema: string, { clock }: Clocks): GrantStore {
+function open({ turns: database, schema, clocks: { clock } }: PostgresParts): GrantStore {
   const query = queryOf(database)
   const select = `SELECT body, state, uses, spent FROM ${schema}.grants`
   return grantStore({
@@ -48,11 +49,11 @@ export function postgresGrants(database: Database, schema: string, { clock }: Cl
   })
 }
 
-/** Returns a function that changes a grant in a transaction. It returns false if a grant cannot be used. */
-export function postgresGrantWrites(
-  schema: string,
-  { clock }: Clocks,
-): (run: RunStatement, write: GrantWrite) => Promise<boolean> {
+/** Returns functions that change a grant in a transaction. They return false if a grant cannot be used. */
+function prepareWrites({
+  schema,
+  clocks: { clock },
+}: Pick<PostgresParts, 'schema' | 'clocks'>): PostgresWrites<GrantWrite> {
   const grants = `${schema}.grants`
   const replace = `
     UPDATE ${grants} SET state = 'replaced'
@@ -71,26 +72,24 @@ export function postgresGrantWrites(
     RETURNING 1`
   const end = `
     UPDATE ${grants} SET state = $4 WHERE ${OF_OWNER} AND grant_id = $3 AND state IN ('open', 'suspended')`
-  return async (run, write) => {
-    switch (write.type) {
-      case 'open': {
-        const row = toGrantRow(write)
-        const [appName, principalId, chatId, , toolName, scope] = row
-        await run(replace, [appName, principalId, chatId, toolName, scope])
-        await run(add, row)
-        return true
-      }
-      case 'open-plan':
-        await run(replacePlan, chatColumns(write.chat))
-        for (const grant of write.grants) await run(add, toGrantRow({ grant }))
-        return true
-      case 'use': {
-        const values = [...ownerColumns(write.owner), write.id, write.amount]
-        return (await run(use, values)).length > 0
-      }
-      case 'end':
-        await run(end, [...ownerColumns(write.owner), write.id, write.state])
-        return true
-    }
+  return {
+    async open(run, write) {
+      const row = toGrantRow(write)
+      const [appName, principalId, chatId, , toolName, scope] = row
+      await run(replace, [appName, principalId, chatId, toolName, scope])
+      await run(add, row)
+      return true
+    },
+    async 'open-plan'(run, { chat, grants: added }) {
+      await run(replacePlan, chatColumns(chat))
+      for (const grant of added) await run(add, toGrantRow({ grant }))
+      return true
+    },
+    use: async (run, { owner, id, amount }) =>
+      (await run(use, [...ownerColumns(owner), id, amount])).length > 0,
+    async end(run, { owner, id, state }) {
+      await run(end, [...ownerColumns(owner), id, state])
+      return true
+    },
   }
 }

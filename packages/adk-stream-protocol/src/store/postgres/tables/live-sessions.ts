@@ -1,10 +1,9 @@
 import { IN_CHAT, CHAT_KEY, queryOf } from './queries.ts'
 import type { LiveSessionStore } from '../../tables/live-sessions.ts'
 import { liveSessionStore } from '../../tables/live-sessions.ts'
-import type { Clocks, Database } from '../database.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { PostgresFeature, PostgresParts } from '../feature-tables.ts'
 
-export const LIVE_SESSION_TABLES: FeatureTables = {
+export const postgresLiveSessions: PostgresFeature<LiveSessionStore> = {
   create: `
   -- What another instance needs to continue a live session, encrypted.
   CREATE TABLE $schema.live_sessions (
@@ -18,14 +17,11 @@ export const LIVE_SESSION_TABLES: FeatureTables = {
   `,
   owned: ['live_sessions'],
   ofChats: ['live_sessions'],
+  open,
 }
 
 /** Stores the state of live sessions. */
-export function postgresLiveSessions(
-  database: Database,
-  schema: string,
-  { clock }: Clocks,
-): LiveSessionStore {
+function open({ turns: database, schema, clocks: { clock } }: PostgresParts): LiveSessionStore {
   const query = queryOf(database)
   const sessions = `${schema}.live_sessions`
   return liveSessionStore({

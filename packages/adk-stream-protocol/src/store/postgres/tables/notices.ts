@@ -1,10 +1,9 @@
 import type { NoticeStore } from '../../tables/notices.ts'
 import { noticeStore } from '../../tables/notices.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
-import type { Clocks, Database } from '../database.ts'
+import type { PostgresFeature, PostgresParts } from '../feature-tables.ts'
 import { queryOf } from './queries.ts'
 
-export const NOTICE_TABLES: FeatureTables = {
+export const postgresNotices: PostgresFeature<NoticeStore> = {
   create: `
   -- How far the audit record was read to plan notices.
   CREATE TABLE $schema.notice_positions (
@@ -45,16 +44,13 @@ export const NOTICE_TABLES: FeatureTables = {
   );
   `,
   owned: ['notices'],
+  open,
 }
 
 const COLUMNS = 'notice_id, channel, approval_id, body, state, attempts, due_at, answer, reference'
 
 /** Stores notices. */
-export function postgresNotices(
-  database: Database,
-  schema: string,
-  { clock }: Clocks,
-): NoticeStore {
+function open({ turns: database, schema, clocks: { clock } }: PostgresParts): NoticeStore {
   const query = queryOf(database)
   const notices = `${schema}.notices`
   const positions = `${schema}.notice_positions`

@@ -1,12 +1,11 @@
 import type { RequiredRecord } from '../../../approvals/required-record.ts'
 import { ownerColumns } from '../../keys.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { PostgresFeature, PostgresParts, PostgresWrites } from '../feature-tables.ts'
 import type { PersonalRecordStore } from '../../tables/personal-records.ts'
 import { personalRecordStore } from '../../tables/personal-records.ts'
-import type { Clocks, Database, RunStatement } from '../database.ts'
 import { queryOf } from './queries.ts'
 
-export const PERSONAL_RECORD_TABLES: FeatureTables = {
+export const postgresPersonalRecords: PostgresFeature<PersonalRecordStore> = {
   create: `
   -- Small records of people. about: another principal. expires_at: NULL if it has no end.
   CREATE TABLE $schema.personal_records (
@@ -24,16 +23,14 @@ export const PERSONAL_RECORD_TABLES: FeatureTables = {
   CREATE INDEX personal_records_ending ON $schema.personal_records (expires_at) WHERE expires_at IS NOT NULL;
   `,
   owned: ['personal_records'],
+  open,
+  prepareWrites,
 }
 
 const COLUMNS = 'principal_id, record_id, about, body, stored_at, expires_at'
 
 /** Stores personal records. */
-export function postgresPersonalRecords(
-  database: Database,
-  schema: string,
-  { clock }: Clocks,
-): PersonalRecordStore {
+function open({ turns: database, schema, clocks: { clock } }: PostgresParts): PersonalRecordStore {
   const query = queryOf(database)
   const records = `${schema}.personal_records`
   const listed = `(expires_at IS NULL OR expires_at > ${clock}) ORDER BY stored_at, record_id LIMIT 1000`
@@ -55,15 +52,17 @@ export function postgresPersonalRecords(
 }
 
 /** Returns a function that says in a transaction whether a record is there. It stays there until the transaction ends. */
-export function postgresRequiredRecord(
-  schema: string,
-  { clock }: Clocks,
-): (run: RunStatement, check: RequiredRecord) => Promise<boolean> {
+function prepareWrites({
+  schema,
+  clocks: { clock },
+}: Pick<PostgresParts, 'schema' | 'clocks'>): PostgresWrites<RequiredRecord> {
   const find = `
     SELECT 1 FROM ${schema}.personal_records
     WHERE app_name = $1 AND principal_id = $2 AND kind = $3 AND record_id = $4
       AND (expires_at IS NULL OR expires_at > ${clock})
     FOR SHARE`
-  return async (run, { owner, kind, id }) =>
-    (await run(find, [...ownerColumns(owner), kind, id])).length > 0
+  return {
+    'require-record': async (run, { owner, kind, id }) =>
+      (await run(find, [...ownerColumns(owner), kind, id])).length > 0,
+  }
 }

@@ -1,6 +1,8 @@
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { Relay } from '../../../relay/relay.ts'
+import type { PostgresFeature } from '../feature-tables.ts'
+import { postgresRelay as openRelay } from '../postgres-relay.ts'
 
-export const RELAY_TABLES: FeatureTables = {
+export const postgresRelay: PostgresFeature<Relay> = {
   create: `
   -- The rows of running turns. They live as long as their turns.
   CREATE TABLE $schema.relay_turns (
@@ -44,4 +46,6 @@ export const RELAY_TABLES: FeatureTables = {
   owned: ['relay_turns'],
   ofChats: ['relay_turns'],
   leased: 'relay_turns WHERE ended_at IS NULL',
+  open: ({ turns, decisions, schema, clocks, createClient }) =>
+    openRelay({ database: turns, signals: decisions, schema, clocks, createClient }),
 }

@@ -3,10 +3,9 @@ import type { BrowserCallStore } from '../../tables/browser-calls.ts'
 import type { BrowserCallRow } from '../../tables/browser-calls.ts'
 import { browserCallStore } from '../../tables/browser-calls.ts'
 import type { Connection } from '../connection.ts'
-import type { LeaseClock } from '../leases.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { SqliteClocks, SqliteFeature } from '../feature-tables.ts'
 
-export const BROWSER_CALL_TABLES: FeatureTables = {
+export const sqliteBrowserCalls: SqliteFeature<BrowserCallStore> = {
   create: `
   CREATE TABLE browser_calls (
     call INTEGER PRIMARY KEY,
@@ -28,14 +27,11 @@ export const BROWSER_CALL_TABLES: FeatureTables = {
   keepsChats: 'browser_calls',
   leased: 'browser_calls WHERE taken_at IS NOT NULL',
   leaseTime: { table: 'browser_calls', column: 'taken_at' },
+  open,
 }
 
-/** Stores calls that wait for clients, as durable as the conversation itself. `clock` is an SQL expression, in ms. */
-export function sqliteBrowserCalls(
-  connection: Connection,
-  clock: string,
-  leaseNow: LeaseClock,
-): BrowserCallStore {
+/** Stores calls that wait for clients, as durable as the conversation itself. */
+function open(connection: Connection, { clock, leaseClock }: SqliteClocks): BrowserCallStore {
   const { read, write } = queriesOf(connection)
   const isDue = `app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2`
   const findDue = read(`SELECT 1 FROM browser_calls WHERE ${isDue} LIMIT 1`)
@@ -55,9 +51,9 @@ export function sqliteBrowserCalls(
     dropChat: write(`DELETE FROM browser_calls WHERE ${IN_CHAT}`),
     takeDue: async (appName, ...rest) => {
       // Usually nothing is due, and this query takes no lock.
-      if ((await findDue(appName, leaseNow())).length === 0) return []
+      if ((await findDue(appName, leaseClock())).length === 0) return []
       return connection.write(
-        () => takeDue.rows(...toSql([appName, leaseNow(), ...rest])),
+        () => takeDue.rows(...toSql([appName, leaseClock(), ...rest])),
         'process-death',
       )
     },

@@ -3,9 +3,9 @@ import type { CredentialStore } from '../../tables/credentials.ts'
 import type { AttemptRow } from '../../tables/credentials.ts'
 import { credentialStore } from '../../tables/credentials.ts'
 import type { Connection } from '../connection.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { SqliteClocks, SqliteFeature } from '../feature-tables.ts'
 
-export const CREDENTIAL_TABLES: FeatureTables = {
+export const sqliteCredentials: SqliteFeature<CredentialStore> = {
   create: `
   -- What people gave the agent by signing in, encrypted, and sign-ins that have begun.
   CREATE TABLE credentials (
@@ -31,10 +31,11 @@ export const CREDENTIAL_TABLES: FeatureTables = {
   CREATE INDEX sign_in_attempts_expired ON sign_in_attempts (expires_at);
   `,
   owned: ['credentials', 'sign_in_attempts'],
+  open,
 }
 
-/** Stores encrypted credentials. `clock` is an SQL expression, in ms. */
-export function sqliteCredentials(connection: Connection, clock: string): CredentialStore {
+/** Stores encrypted credentials. */
+function open(connection: Connection, { clock }: SqliteClocks): CredentialStore {
   const { read, write, writeDurably } = queriesOf(connection)
   const key = 'app_name = ?1 AND principal_id = ?2 AND name = ?3'
   const findOld = read(`

@@ -1,12 +1,12 @@
 import type { GrantWrite } from '../../../approvals/grant.ts'
 import { chatColumns, ownerColumns } from '../../keys.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { SqliteClocks, SqliteFeature, SqliteWrites } from '../feature-tables.ts'
 import type { GrantStore } from '../../tables/grants.ts'
 import { grantStore, PLAN_SCOPE, toGrantRow } from '../../tables/grants.ts'
 import type { Connection } from '../connection.ts'
 import { IN_CHAT, queriesOf } from './queries.ts'
 
-export const GRANT_TABLES: FeatureTables = {
+export const sqliteGrants: SqliteFeature<GrantStore> = {
   create: `
   -- Decisions of people for calls that follow. max_uses, max_spent, expires_at: NULL if there is no limit.
   CREATE TABLE grants (
@@ -29,12 +29,14 @@ export const GRANT_TABLES: FeatureTables = {
   `,
   owned: ['grants'],
   ofChats: ['grants'],
+  open,
+  prepareWrites,
 }
 
 const OF_OWNER = 'app_name = ?1 AND principal_id = ?2'
 
-/** Reads grants. `clock` is an SQL expression, in ms. */
-export function sqliteGrants(connection: Connection, clock: string): GrantStore {
+/** Reads grants. */
+function open(connection: Connection, { clock }: SqliteClocks): GrantStore {
   const { read, writeDurably } = queriesOf(connection)
   const select = 'SELECT body, state, uses, spent FROM grants'
   return grantStore({
@@ -47,11 +49,8 @@ export function sqliteGrants(connection: Connection, clock: string): GrantStore 
   })
 }
 
-/** Returns a function that changes a grant in a transaction. It returns false if a grant cannot be used. */
-export function sqliteGrantWrites(
-  connection: Connection,
-  clock: string,
-): (write: GrantWrite) => boolean {
+/** Returns functions that change a grant in a transaction. They return false if a grant cannot be used. */
+function prepareWrites(connection: Connection, { clock }: SqliteClocks): SqliteWrites<GrantWrite> {
   const replace = connection.prepare(`
     UPDATE grants SET state = 'replaced'
     WHERE ${OF_OWNER} AND tool_name = ?4 AND scope = ?5 AND (scope = 'person' OR chat_id = ?3) AND state = 'open'`)
@@ -67,24 +66,23 @@ export function sqliteGrantWrites(
       AND (max_uses IS NULL OR uses < max_uses) AND (max_spent IS NULL OR spent + ?4 <= max_spent)`)
   const end = connection.prepare(`
     UPDATE grants SET state = ?4 WHERE ${OF_OWNER} AND grant_id = ?3 AND state IN ('open', 'suspended')`)
-  return (write) => {
-    switch (write.type) {
-      case 'open': {
-        const row = toGrantRow(write)
-        const [appName = '', principalId = '', chatId = '', , toolName = '', scope = ''] = row
-        replace.run(appName, principalId, chatId, toolName, scope)
-        add.run(...row)
-        return true
-      }
-      case 'open-plan':
-        replacePlan.run(...chatColumns(write.chat))
-        for (const grant of write.grants) add.run(...toGrantRow({ grant }))
-        return true
-      case 'use':
-        return use.run(...ownerColumns(write.owner), write.id, write.amount) > 0
-      case 'end':
-        end.run(...ownerColumns(write.owner), write.id, write.state)
-        return true
-    }
+  return {
+    open(write) {
+      const row = toGrantRow(write)
+      const [appName = '', principalId = '', chatId = '', , toolName = '', scope = ''] = row
+      replace.run(appName, principalId, chatId, toolName, scope)
+      add.run(...row)
+      return true
+    },
+    'open-plan'({ chat, grants }) {
+      replacePlan.run(...chatColumns(chat))
+      for (const grant of grants) add.run(...toGrantRow({ grant }))
+      return true
+    },
+    use: ({ owner, id, amount }) => use.run(...ownerColumns(owner), id, amount) > 0,
+    end({ owner, id, state }) {
+      end.run(...ownerColumns(owner), id, state)
+      return true
+    },
   }
 }

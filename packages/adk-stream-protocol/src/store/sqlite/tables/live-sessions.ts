@@ -2,9 +2,9 @@ import { IN_CHAT, queriesOf, toSql } from './queries.ts'
 import type { LiveSessionStore } from '../../tables/live-sessions.ts'
 import { liveSessionStore } from '../../tables/live-sessions.ts'
 import type { Connection } from '../connection.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { SqliteClocks, SqliteFeature } from '../feature-tables.ts'
 
-export const LIVE_SESSION_TABLES: FeatureTables = {
+export const sqliteLiveSessions: SqliteFeature<LiveSessionStore> = {
   create: `
   -- What another process needs to continue a live session, encrypted.
   CREATE TABLE live_sessions (
@@ -18,10 +18,11 @@ export const LIVE_SESSION_TABLES: FeatureTables = {
   `,
   owned: ['live_sessions'],
   ofChats: ['live_sessions'],
+  open,
 }
 
-/** Stores the state of live sessions. `clock` is an SQL expression, in ms. */
-export function sqliteLiveSessions(connection: Connection, clock: string): LiveSessionStore {
+/** Stores the state of live sessions. */
+function open(connection: Connection, { clock }: SqliteClocks): LiveSessionStore {
   const { read, write } = queriesOf(connection)
   const removeOld = connection.prepare(`DELETE FROM live_sessions WHERE saved_at < ${clock} - ?`)
   const save = connection.prepare<unknown>(`

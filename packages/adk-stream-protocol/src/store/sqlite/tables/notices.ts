@@ -1,10 +1,10 @@
 import type { NoticeRow, NoticeStore } from '../../tables/notices.ts'
 import { noticeStore } from '../../tables/notices.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { SqliteClocks, SqliteFeature } from '../feature-tables.ts'
 import type { Connection } from '../connection.ts'
 import { queriesOf } from './queries.ts'
 
-export const NOTICE_TABLES: FeatureTables = {
+export const sqliteNotices: SqliteFeature<NoticeStore> = {
   create: `
   -- How far the audit record was read to plan notices.
   CREATE TABLE notice_positions (
@@ -45,12 +45,13 @@ export const NOTICE_TABLES: FeatureTables = {
   ) STRICT;
   `,
   owned: ['notices'],
+  open,
 }
 
 const COLUMNS = 'notice_id, channel, approval_id, body, state, attempts, due_at, answer, reference'
 
-/** Stores notices. `clock` is an SQL expression, in ms. */
-export function sqliteNotices(connection: Connection, clock: string): NoticeStore {
+/** Stores notices. */
+function open(connection: Connection, { clock }: SqliteClocks): NoticeStore {
   const { read, write, writeDurably } = queriesOf(connection)
   const move = connection.prepare(
     'UPDATE notice_positions SET seq = ?3 WHERE app_name = ?1 AND seq = ?2',

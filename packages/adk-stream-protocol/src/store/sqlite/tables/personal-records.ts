@@ -1,12 +1,12 @@
 import type { RequiredRecord } from '../../../approvals/required-record.ts'
 import { ownerColumns } from '../../keys.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { SqliteClocks, SqliteFeature, SqliteWrites } from '../feature-tables.ts'
 import type { PersonalRecordStore } from '../../tables/personal-records.ts'
 import { personalRecordStore } from '../../tables/personal-records.ts'
 import type { Connection } from '../connection.ts'
 import { queriesOf } from './queries.ts'
 
-export const PERSONAL_RECORD_TABLES: FeatureTables = {
+export const sqlitePersonalRecords: SqliteFeature<PersonalRecordStore> = {
   create: `
   -- Small records of people. about: another principal. expires_at: NULL if it has no end.
   CREATE TABLE personal_records (
@@ -24,12 +24,14 @@ export const PERSONAL_RECORD_TABLES: FeatureTables = {
   CREATE INDEX personal_records_ending ON personal_records (expires_at) WHERE expires_at IS NOT NULL;
   `,
   owned: ['personal_records'],
+  open,
+  prepareWrites,
 }
 
 const COLUMNS = 'principal_id, record_id, about, body, stored_at, expires_at'
 
-/** Stores personal records. `clock` is an SQL expression, in ms. */
-export function sqlitePersonalRecords(connection: Connection, clock: string): PersonalRecordStore {
+/** Stores personal records. */
+function open(connection: Connection, { clock }: SqliteClocks): PersonalRecordStore {
   const { read, write, writeDurably } = queriesOf(connection)
   const listed = `(expires_at IS NULL OR expires_at > ${clock}) ORDER BY stored_at, record_id LIMIT 1000`
   return personalRecordStore({
@@ -51,13 +53,16 @@ export function sqlitePersonalRecords(connection: Connection, clock: string): Pe
 }
 
 /** Returns a function that says in a transaction whether a record is there. */
-export function sqliteRequiredRecord(
+function prepareWrites(
   connection: Connection,
-  clock: string,
-): (check: RequiredRecord) => boolean {
+  { clock }: SqliteClocks,
+): SqliteWrites<RequiredRecord> {
   const find = connection.prepare(`
     SELECT 1 FROM personal_records
     WHERE app_name = ?1 AND principal_id = ?2 AND kind = ?3 AND record_id = ?4
       AND (expires_at IS NULL OR expires_at > ${clock})`)
-  return ({ owner, kind, id }) => find.rows(...ownerColumns(owner), kind, id).length > 0
+  return {
+    'require-record': ({ owner, kind, id }) =>
+      find.rows(...ownerColumns(owner), kind, id).length > 0,
+  }
 }

@@ -3,9 +3,9 @@ import type { Signals } from '../../../relay/relay.ts'
 import type { SignalRow } from '../../tables/signals.ts'
 import { decodeSignal } from '../../tables/signals.ts'
 import type { Connection } from '../connection.ts'
-import type { FeatureTables } from '../../tables/feature-tables.ts'
+import type { SqliteClocks, SqliteFeature } from '../feature-tables.ts'
 
-export const SIGNAL_TABLES: FeatureTables = {
+export const sqliteSignals: SqliteFeature<Signals> = {
   create: `
   -- Messages from one process to another.
   CREATE TABLE signals (
@@ -20,13 +20,14 @@ export const SIGNAL_TABLES: FeatureTables = {
   CREATE INDEX signals_of_target ON signals (target);
   `,
   owned: [],
+  open,
 }
 
 /** A signal that no process has taken for this long is removed. */
 const MAX_SIGNAL_AGE_MS = 60_000
 
-/** Signals between the processes on one SQLite file. `clock` is an SQL expression, in ms. */
-export function sqliteSignals(connection: Connection, clock: string): Signals {
+/** Signals between the processes on one SQLite file. */
+function open(connection: Connection, { clock }: SqliteClocks): Signals {
   const { read, write } = queriesOf(connection)
   const removeOld = connection.prepare(`DELETE FROM signals WHERE sent_at < ${clock} - ?`)
   const insert = connection.prepare(`
