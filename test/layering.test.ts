@@ -20,6 +20,7 @@ const LAYERS = [
   'protocol',
   'client',
   'react',
+  'locks',
   'approvals',
   'agent',
   'calls',

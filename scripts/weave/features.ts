@@ -25,7 +25,7 @@ export const FEATURES: readonly Feature[] = [
   {
     name: 'several servers',
     own: [
-      'approvals/chat-locks.ts',
+      'locks/',
       'relay/',
       'modules/live/live-leases.ts',
       'modules/live/live-owners.ts',
@@ -34,7 +34,6 @@ export const FEATURES: readonly Feature[] = [
       'server/chats/turns/relayed-turns.ts',
       'store/postgres/hint-connection.ts',
       'store/postgres/postgres-relay.ts',
-      'store/postgres/tables/relay.ts',
       'store/sqlite/tables/signals.ts',
       'store/tables/signals.ts',
     ],

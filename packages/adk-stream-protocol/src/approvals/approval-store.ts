@@ -1,3 +1,4 @@
+import type { LockStore } from '../locks/lock-store.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { Approval, ApprovalStateName } from './approval.ts'
 import type { QuestionKind } from '../protocol/question-terms.ts'
@@ -6,10 +7,10 @@ import type { Decider } from './deciders.ts'
 import type { Transition } from './next-approval.ts'
 
 /**
- * Stores approvals, their audit record, worker leases and chat locks. Every method is atomic. Its effect is durable
- * when the promise resolves, and visible to all processes at once.
+ * Stores approvals and their audit record, and the locks and leases of the processes that work on them. Every method is atomic. Its
+ * effect is durable when the promise resolves, and visible to all processes at once.
  */
-export interface ApprovalStore {
+export interface ApprovalStore extends LockStore {
   /** Returns the current time in ms since 1970. All deadlines use this clock. Leases use a separate one, see `heartbeat`. */
   now(): Promise<number>
 
@@ -72,47 +73,10 @@ export interface ApprovalStore {
   verifyAudit?(check?: AuditCheck): Promise<AuditVerification>
 
   /**
-   * Renews the lease of a worker. Since the last renewal of any worker, at most `maxGapMs` count as lease time: a longer gap means
-   * that no worker could write. Default 5,000.
-   */
-  heartbeat(worker: string, maxGapMs?: number): Promise<void>
-  /**
-   * Advances the lease clock as `heartbeat` does, if anything waits for a lease to expire. For stores that several processes can
-   * open: one without it lets lease time pass while no process can write.
-   */
-  tickLeases?(maxGapMs: number): Promise<void>
-  /** Ends the lease of a worker that closes and does not return. For stores that several processes can open. */
-  endLease?(worker: string): Promise<void>
-  /** Whether a worker has ended its lease. The store may forget this after a day. */
-  hasEnded?(worker: string): Promise<boolean>
-  /**
-   * Renews the lease of a worker outside its event loop while the worker is busy. Stops if the event loop is blocked
-   * for longer than `maxBlockedMs`, and when the store is closed. For stores that several processes can open.
-   */
-  startLeaseRenewal?(lease: LeaseOptions): LeaseRenewal
-  /**
    * Lists running calls whose worker has not renewed its lease for `leaseMs`. A heartbeat, `startLeaseRenewal` and
    * the claim itself renew it.
    */
   stale(leaseMs: number): Promise<Approval[]>
-
-  /**
-   * Locks a chat for a worker until the chat is unlocked or the worker has not renewed its lease for `leaseMs`.
-   * Returns false if another worker holds the lock. A worker that holds the lock gets it again with the new token.
-   * Until `unlockChat`, the sessions of this store reject writes of this process to the chat if the stored token is a
-   * different one. A lock need not survive a power failure.
-   */
-  lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean>
-  /** Returns the holder of a chat lock, even if its lease has expired. Returns undefined if the chat is not locked. */
-  findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined>
-  /** Lists the tokens of the locks that a worker holds, even if its lease has expired. */
-  listTokens(worker: string): Promise<string[]>
-  /** Lists the chats of a principal that other workers with a valid lease have locked. */
-  listLockedByOthers(filter: LockedChatsFilter): Promise<string[]>
-  /** Lists the workers that the store knows, with their leases and locks. For `doctor`. */
-  listWorkers?(): Promise<WorkerLease[]>
-  /** Unlocks a chat. Does nothing if another token holds the lock. */
-  unlockChat(chat: AppChatRef, token: string): Promise<void>
 
   /**
    * Cancels all pending and approved calls of a chat and returns them. Marks all calls of the chat as reported. Keeps
@@ -128,21 +92,6 @@ export interface ReadApproval {
   readonly now: number
 }
 
-/** A lease that must be renewed while the event loop of the worker is blocked. */
-export interface LeaseOptions {
-  readonly worker: string
-  readonly leaseMs: number
-  /** How long the event loop may be blocked before the lease expires, in ms. */
-  readonly maxBlockedMs: number
-  readonly onError: (error: unknown) => void
-}
-
-/** Renews the lease of a worker outside its event loop. */
-export interface LeaseRenewal {
-  /** Starts or stops the renewal. A worker is busy while it runs a call or holds a chat lock. */
-  setBusy(busy: boolean): void
-}
-
 /** Selects approvals whose outcome may be missing from the conversation. */
 export interface UnreportedFilter {
   readonly appName: string
@@ -150,53 +99,6 @@ export interface UnreportedFilter {
   /** Ids of approvals to leave out. */
   readonly except?: readonly string[]
   readonly limit: number
-}
-
-/** A lock that a worker acquires on a chat. */
-export interface ChatLock {
-  readonly worker: string
-  /** A fencing token: unique for each lock. */
-  readonly token: string
-  readonly leaseMs: number
-  /** Whether the work in the chat is background work. Requests then wait for the lock instead of failing. */
-  readonly background: boolean
-  /** Whether the session of the chat is read next. A store may then read it in the same step. See `LockedSessionReader`. */
-  readonly reads?: boolean
-}
-
-/** Selects chats of a principal that other workers have locked. */
-export interface LockedChatsFilter {
-  readonly appName: string
-  readonly principalId: string
-  /** The worker that asks. Its own locks are left out. */
-  readonly worker: string
-  readonly leaseMs: number
-}
-
-/** The present lock of a chat. */
-export interface ChatLockHolder {
-  readonly token: string
-  readonly background: boolean
-  /** When the holder last renewed its lease, by the lease clock of the store. */
-  readonly lastSeenAt: number
-}
-
-/** A worker as the store knows it: a server process that runs, has ended, or has crashed. */
-export interface WorkerLease {
-  readonly worker: string
-  /** The time since it renewed its lease, in ms. */
-  readonly silentMs: number
-  /** Whether it has closed and does not return. */
-  readonly ended: boolean
-  readonly locks: readonly HeldLock[]
-}
-
-/** A chat lock that a worker holds. */
-export interface HeldLock {
-  readonly chat: AppChatRef
-  readonly background: boolean
-  /** How long it has held the lock, in ms. */
-  readonly heldMs: number
 }
 
 /** How many approvals may be pending at the same time. */

@@ -14,9 +14,6 @@ export function isSameChat(one: ChatRef, other: ChatRef): boolean {
   return one.chatId === other.chatId && one.principalId === other.principalId
 }
 
-/** Appended to the name of an app in the lock of a live session. A chat can have this lock and the lock of a turn at the same time. */
-export const LIVE_LOCK = '#live'
-
 /** Returns a string that identifies a chat, for use as a map key. */
 export function toChatKey({ appName, principalId, chatId }: AppChatRef): string {
   return JSON.stringify([appName, principalId, chatId])

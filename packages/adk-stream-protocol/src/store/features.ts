@@ -2,13 +2,13 @@ import type { FeatureWrite } from '../approvals/feature-write.ts'
 import type { Relay, Signals } from '../relay/relay.ts'
 import type { RunStatement } from './postgres/database.ts'
 import type { PostgresFeature, PostgresParts } from './postgres/feature-tables.ts'
+import { relayTables } from './postgres/postgres-relay.ts'
 import { postgresBrowserCalls } from './postgres/tables/browser-calls.ts'
 import { postgresCredentials } from './postgres/tables/credentials.ts'
 import { postgresGrants } from './postgres/tables/grants.ts'
 import { postgresLiveSessions } from './postgres/tables/live-sessions.ts'
 import { postgresNotices } from './postgres/tables/notices.ts'
 import { postgresPersonalRecords } from './postgres/tables/personal-records.ts'
-import { postgresRelay } from './postgres/tables/relay.ts'
 import type { Connection } from './sqlite/connection.ts'
 import type { SqliteClocks, SqliteFeature } from './sqlite/feature-tables.ts'
 import { sqliteBrowserCalls } from './sqlite/tables/browser-calls.ts'
@@ -28,7 +28,9 @@ import type { NoticeStore } from './tables/notices.ts'
 import { reportNotices } from './tables/notices.ts'
 import type { PersonalRecordStore } from './tables/personal-records.ts'
 
-/** The parts of a store that belong to features. This file is the only one of the stores that names the features. */
+// The only file of the stores that names the features.
+
+/** The parts of a store that belong to features. */
 export interface FeatureParts {
   readonly browserCalls: BrowserCallStore
   /** Makes running turns readable on every server. Without it, a turn can be read only on the server that runs it. */
@@ -62,7 +64,7 @@ const POSTGRES = {
   browserCalls: postgresBrowserCalls,
   liveSessions: postgresLiveSessions,
   credentials: postgresCredentials,
-  relay: postgresRelay,
+  relay: relayTables,
   notices: postgresNotices,
   grants: postgresGrants,
   personalRecords: postgresPersonalRecords,

@@ -1,16 +1,12 @@
-import type {
-  AuditFilter,
-  HeldLock,
-  ReadApproval,
-  WorkerLease,
-} from '../approvals/approval-store.ts'
+import type { AuditFilter, ReadApproval } from '../approvals/approval-store.ts'
+import type { HeldLock, WorkerLease } from '../locks/lock-store.ts'
 import type { Approval, MovedFields } from '../approvals/approval.ts'
 import type { QuestionKind } from '../protocol/question-terms.ts'
 import { QUESTION_KINDS } from '../protocol/question-terms.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/deciders.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import { LIVE_LOCK } from '../shared/chat-ref.ts'
+import { OPEN_RUN_LOCK } from '../locks/lock-names.ts'
 import { chatColumns, checkName } from './keys.ts'
 import type { OrphanPage, Orphans } from './store.ts'
 import { decodeJson, encodeJson } from './stored-json.ts'
@@ -212,8 +208,8 @@ export function decodeOrphans({ appName, limit }: OrphanPage, rows: readonly Orp
 export const LOCK_AGE_MS = 86_400_000
 
 /** Returns the SQL condition for the app of a lock: the lock of a turn, or of a live session, in the app of a row. */
-export function ofAppOrLive(appName: string): string {
-  return `IN (${appName}, ${appName} || '${LIVE_LOCK}')`
+export function ofAppOrOpenRun(appName: string): string {
+  return `IN (${appName}, ${appName} || '${OPEN_RUN_LOCK}')`
 }
 
 /** Returns the SQL condition that a row belongs to the chat of a session. */
@@ -228,7 +224,7 @@ export function hasChat(schema = ''): string {
       SELECT 1 FROM ${schema}sessions
       WHERE sessions.app_name = chats.app_name AND user_id = chats.principal_id AND session_id = chats.chat_id)
     OR EXISTS (
-      SELECT 1 FROM ${schema}chat_locks held WHERE held.app_name ${ofAppOrLive('chats.app_name')}
+      SELECT 1 FROM ${schema}chat_locks held WHERE held.app_name ${ofAppOrOpenRun('chats.app_name')}
       AND held.principal_id = chats.principal_id AND held.chat_id = chats.chat_id))`
 }
 

@@ -5,7 +5,7 @@ import { whole } from '../live/support/live-test-bridge.ts'
 import { beginToSpeak } from '../live/support/voice.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
-import { LIVE_LOCK } from '../../src/shared/chat-ref.ts'
+import { OPEN_RUN_LOCK } from '../../src/locks/lock-names.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -132,7 +132,7 @@ test.each([
     const findLockHolder = pair.ofSecond.findLockHolder.bind(pair.ofSecond)
     pair.ofSecond.findLockHolder = async (chat) => {
       const isDecided = (await pair.ofSecond.get(asked.approvalId))?.state.name !== 'requested'
-      if (isDecided && chat.appName.endsWith(LIVE_LOCK)) await asks.promise
+      if (isDecided && chat.appName.endsWith(OPEN_RUN_LOCK)) await asks.promise
       return findLockHolder(chat)
     }
     if (!isLate) asks.resolve()
@@ -388,7 +388,7 @@ test('[LV1800] a message that is repeated at two servers at the same time leaves
   const [locking, called, rewound] = [defer(), defer(), defer()]
   const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
   pair.ofSecond.lockChat = async (chat, lock) => {
-    if (chat.appName.endsWith(LIVE_LOCK)) return lockChat(chat, lock)
+    if (chat.appName.endsWith(OPEN_RUN_LOCK)) return lockChat(chat, lock)
     locking.resolve()
     await called.promise
     return lockChat(chat, lock)
@@ -396,7 +396,7 @@ test('[LV1800] a message that is repeated at two servers at the same time leaves
   const unlockChat = pair.ofSecond.unlockChat.bind(pair.ofSecond)
   pair.ofSecond.unlockChat = async (chat, token) => {
     await unlockChat(chat, token)
-    if (!chat.appName.endsWith(LIVE_LOCK)) rewound.resolve()
+    if (!chat.appName.endsWith(OPEN_RUN_LOCK)) rewound.resolve()
   }
   const insert = pair.ofFirst.insert.bind(pair.ofFirst)
   pair.ofFirst.insert = async (...given) => {

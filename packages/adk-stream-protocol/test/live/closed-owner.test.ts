@@ -50,7 +50,7 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
   const first = new Ledger({ store: store.approvals, appName: 'demo' })
   const other = new Ledger({ store: store.approvals, appName: 'demo' })
   const approval = taken(await first.request({ ...requestOf(), isAwaited: true }))
-  await first.locks.lockLive(approval.chat)
+  await first.locks.lockOpenRun(approval.chat)
   const workers: string[] = []
   let owner = 'first'
   const owners = new LiveOwners({

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { openPair } from '../faults/support/pair.ts'
 import { speak } from '../live/support/voice.ts'
-import { LIVE_LOCK } from '../../src/shared/chat-ref.ts'
+import { OPEN_RUN_LOCK } from '../../src/locks/lock-names.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -431,7 +431,7 @@ test('[TU901] a live message that is sent again at another server is read there 
   const [paused, asks, goesOn] = [defer(), defer(), defer()]
   const lockChat = pair.ofFirst.lockChat.bind(pair.ofFirst)
   pair.ofFirst.lockChat = async (chat, lock) => {
-    if (!chat.appName.endsWith(LIVE_LOCK)) {
+    if (!chat.appName.endsWith(OPEN_RUN_LOCK)) {
       paused.resolve()
       await goesOn.promise
     }

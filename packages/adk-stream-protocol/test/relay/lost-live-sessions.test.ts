@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { LIVE_LOCK } from '../../src/shared/chat-ref.ts'
+import { OPEN_RUN_LOCK } from '../../src/locks/lock-names.ts'
 import { postgresLeaseTimes } from '../support/lease-times.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { openLivePair } from './support/live-pair.ts'
@@ -41,7 +41,7 @@ test('[LV328] a server whose held stream another server has continued without a 
   // The state after another server has taken the chat over, and has released it.
   await database.run(`DELETE FROM chat_locks WHERE chat_id = $1 AND NOT app_name LIKE $2`, [
     pair.chatId,
-    `%${LIVE_LOCK}`,
+    `%${OPEN_RUN_LOCK}`,
   ])
   await first.socket.nextOf('end', 'r1')
   expect(has('error')).toBe(true)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { z } from 'zod'
 
-import type { LiveLock } from '../../approvals/chat-locks.ts'
+import type { OwnLock } from '../../locks/chat-locks.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { LiveSnapshot } from './session/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -62,7 +62,7 @@ export interface LiveLeases {
 export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions): LiveLeases {
   const findOther: LiveLeases['findOther'] = async (chat) => {
     const { locks, worker } = (await backend.get()).ledger
-    const owner = servers.ask && (await locks.findLiveOwner(chat))
+    const owner = servers.ask && (await locks.findOpenRunOwner(chat))
     return owner === worker ? undefined : owner
   }
   const take: LiveLeases['take'] = async (chat, need) => {
@@ -104,16 +104,16 @@ async function lockSession(
   ledger: Ledger,
   chat: AppChatRef,
   askToRelease: (owner: string) => Promise<ReleaseReply>,
-): Promise<LiveLock | Exclude<ReleaseReply, 'released'>> {
+): Promise<OwnLock | Exclude<ReleaseReply, 'released'>> {
   const lastTryAt = performance.now() + 2 * ledger.leaseMs
   let asked: Promise<void> | undefined
   let reply: ReleaseReply | undefined
   for (;;) {
     // If this process is slow, it still tries once after the lease of the other one.
     const isLast = performance.now() > lastTryAt
-    const lock = await ledger.locks.lockLive(chat)
+    const lock = await ledger.locks.lockOpenRun(chat)
     if (lock) return lock
-    const owner = asked ? undefined : await ledger.locks.findLiveOwner(chat)
+    const owner = asked ? undefined : await ledger.locks.findOpenRunOwner(chat)
     if (owner !== undefined)
       asked = askToRelease(owner)
         .then((answer) => void (reply = answer))
@@ -132,7 +132,7 @@ async function lockSession(
 /** The lock of a live session, and how errors of its snapshot are reported. */
 interface LockedSession {
   readonly chat: AppChatRef
-  readonly lock: LiveLock
+  readonly lock: OwnLock
   readonly onError: (error: unknown) => void
 }
 
@@ -163,7 +163,7 @@ class SharedLease implements LiveLease {
     const { locks } = this.#stores.ledger
     const { chat, lock } = this.#session
     // Another process may have continued the turn without a live session.
-    return (await locks.stillHoldsLive(lock)) && (await locks.stillHolds(chat))
+    return (await locks.stillHoldsOpenRun(lock)) && (await locks.stillHolds(chat))
   }
 
   async save(snapshot: LiveSnapshot): Promise<boolean> {
@@ -185,7 +185,7 @@ class SharedLease implements LiveLease {
       onError(error)
     }
     // If this fails, the lock expires with the lease.
-    await ledger.locks.unlockLive(lock).catch(onError)
+    await ledger.locks.unlockOpenRun(lock).catch(onError)
   }
 }
 

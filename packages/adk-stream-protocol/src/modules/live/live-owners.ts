@@ -84,7 +84,7 @@ export class LiveOwners {
 
   /** RL22: resolves when the process with the live session of a chat has opened the turns of all messages that it has received. */
   async whenOpened(chat: AppChatRef): Promise<void> {
-    await this.#options.servers.askOwner(chat, 'live', WHEN_OPENED, { chat })
+    await this.#options.servers.askOwner(chat, 'open-run', WHEN_OPENED, { chat })
   }
 
   /** Leaves a decided approval to the process that has its live session. Returns false if there is none, or if it does not react. */
@@ -109,7 +109,7 @@ export class LiveOwners {
     const { chat, id: approvalId, waitingWorker } = approval
     if (!servers.ask || waitingWorker === undefined) return false
     const { ledger } = await backend.get()
-    if (await ledger.locks.isFree(chat, 'live')) return false
+    if (await ledger.locks.isFree(chat, 'open-run')) return false
     const owner = await leases.findOther(chat)
     // LV100: the call does not wait for a process that has not reacted to the decision.
     if (owner === undefined || this.#silent.has(owner)) return false
@@ -141,7 +141,7 @@ export class LiveOwners {
   async untilStored(call: CallRef, output: OutputResponse): Promise<boolean> {
     const { chat } = call
     const body = { chat, output, untilStored: true }
-    await this.#options.servers.askOwner(chat, 'live', TAKE_OUTPUT, body)
+    await this.#options.servers.askOwner(chat, 'open-run', TAKE_OUTPUT, body)
     return (await this.#options.callState(call)) !== 'waiting'
   }
 

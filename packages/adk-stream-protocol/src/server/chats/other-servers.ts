@@ -1,4 +1,4 @@
-import type { LockName } from '../../approvals/chat-locks.ts'
+import type { LockName } from '../../locks/chat-locks.ts'
 import type { AskServer, ServerRequestHandler, ServerRequest } from '../../relay/server-requests.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'

@@ -1,5 +1,6 @@
 import { type BaseSessionService, createEvent, type Event, type Session } from '@google/adk'
-import type { ApprovalStore, ChatLock } from '../../approvals/approval-store.ts'
+import type { ApprovalStore } from '../../approvals/approval-store.ts'
+import type { ChatLock } from '../../locks/lock-store.ts'
 import type { Approval, ApprovalStep, ApprovalTerms } from '../../approvals/approval.ts'
 import { isRefusal, type Refusal } from '../../approvals/approval.ts'
 import type { AuditEntry } from '../../approvals/audit-entry.ts'

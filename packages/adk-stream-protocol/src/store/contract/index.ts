@@ -50,6 +50,7 @@ export type {
   DueBrowserCalls,
   PendingBrowserCall,
 } from '../tables/browser-calls.ts'
+export type { FeatureParts } from '../features.ts'
 export type { Owner } from '../keys.ts'
 export type { StoreErrorCode } from '../store-error.ts'
 export type {
@@ -59,18 +60,21 @@ export type {
   AuditFilter,
   AuditHead,
   AuditVerification,
+  PendingQuota,
+  ReadApproval,
+  UnreportedFilter,
+  VisibleFilter,
+} from '../../approvals/approval-store.ts'
+export type {
   ChatLock,
   ChatLockHolder,
   HeldLock,
   LeaseOptions,
   LeaseRenewal,
   LockedChatsFilter,
-  PendingQuota,
-  ReadApproval,
-  UnreportedFilter,
-  VisibleFilter,
+  LockStore,
   WorkerLease,
-} from '../../approvals/approval-store.ts'
+} from '../../locks/lock-store.ts'
 export type {
   Approval,
   ApprovalLink,

@@ -4,7 +4,7 @@ import type { Session } from '@google/adk'
 
 import { canAppendResponse } from '../../agent/history/cut-events.ts'
 import type { Approval } from '../../approvals/approval.ts'
-import type { ChatLock } from '../../approvals/approval-store.ts'
+import type { ChatLock } from '../../locks/lock-store.ts'
 import { StoreError } from '../store-error.ts'
 import { canReadLocked } from '../store.ts'
 import type { ApprovalSubject, ContractTest, StoreContractOptions } from './contract-test.ts'

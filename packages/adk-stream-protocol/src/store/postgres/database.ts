@@ -198,6 +198,15 @@ function pauseMs(attempt: number): number {
 
 function ignore(): void {}
 
+/** The part of a `pg` client that LISTEN needs. */
+export interface ListenClient {
+  connect(): Promise<unknown>
+  query(sql: string): Promise<unknown>
+  end(): Promise<void>
+  on(event: 'notification', listener: (message: { payload?: string | undefined }) => void): unknown
+  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown
+}
+
 /** What the store uses of a pool of `pg`. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>

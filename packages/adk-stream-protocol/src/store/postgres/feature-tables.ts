@@ -1,6 +1,5 @@
 import type { FeatureTables, WriteOf } from '../tables/feature-tables.ts'
-import type { Clocks, Database, RunStatement } from './database.ts'
-import type { ListenClient } from './hint-connection.ts'
+import type { Clocks, Database, ListenClient, RunStatement } from './database.ts'
 
 /** What a feature adds to a PostgreSQL store. */
 export interface PostgresFeature<Part> extends FeatureTables {

@@ -5,18 +5,10 @@ import { delayBefore, sleep } from '../../shared/backoff.ts'
 import type { Deferred } from '../../shared/async.ts'
 import { defer } from '../../shared/async.ts'
 import type { Hint, HintListener } from '../../relay/relay.ts'
+import type { ListenClient } from './database.ts'
 
 /** The channel of all hints. NOTIFY reaches every connection of a database, whatever its schema. */
 export const CHANNEL = 'adk_stream_protocol'
-
-/** The part of a `pg` client that LISTEN needs. */
-export interface ListenClient {
-  connect(): Promise<unknown>
-  query(sql: string): Promise<unknown>
-  end(): Promise<void>
-  on(event: 'notification', listener: (message: { payload?: string | undefined }) => void): unknown
-  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown
-}
 
 export interface HintConnectionOptions {
   readonly createClient: () => ListenClient

@@ -7,15 +7,17 @@ import type {
   AuditFilter,
   AuditHead,
   AuditVerification,
-  ChatLock,
-  ChatLockHolder,
-  LockedChatsFilter,
   PendingQuota,
   ReadApproval,
   UnreportedFilter,
   VisibleFilter,
-  WorkerLease,
 } from '../../approvals/approval-store.ts'
+import type {
+  ChatLock,
+  ChatLockHolder,
+  LockedChatsFilter,
+  WorkerLease,
+} from '../../locks/lock-store.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'

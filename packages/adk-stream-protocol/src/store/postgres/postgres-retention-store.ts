@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
 import type { AuditHead } from '../../approvals/approval-store.ts'
-import { LIVE_LOCK } from '../../shared/chat-ref.ts'
+import { OPEN_RUN_LOCK } from '../../locks/lock-names.ts'
 import {
   ERASED,
   type ErasedEntry,
@@ -19,7 +19,7 @@ import {
   decodeUnused,
   hasChat,
   LOCK_AGE_MS,
-  ofAppOrLive,
+  ofAppOrOpenRun,
   orphanValues,
   sameChat,
 } from '../rows.ts'
@@ -44,15 +44,15 @@ export function postgresRetention(
     },
     async removeChat(chat, { leaseMs, unusedMs = null }) {
       const key = chatColumns(chat)
-      const liveKey = chatColumns({ ...chat, appName: chat.appName + LIVE_LOCK })
+      const openRunKey = chatColumns({ ...chat, appName: chat.appName + OPEN_RUN_LOCK })
       // A turn or a live session that starts meanwhile waits for these locks, and finds the chat removed or unchanged.
       const lock = [`removal ${randomUUID()}`, randomUUID(), true, leaseMs]
       return database.transaction(async (run) => {
         if ((await run(lockChat, [...key, ...lock])).length === 0) return false
-        const isLive = (await run(lockChat, [...liveKey, ...lock])).length === 0
-        const isRemoved = !isLive && (await removeLocked(sql, run, key, unusedMs))
+        const isOpen = (await run(lockChat, [...openRunKey, ...lock])).length === 0
+        const isRemoved = !isOpen && (await removeLocked(sql, run, key, unusedMs))
         await run(sql.unlock, key)
-        if (!isLive) await run(sql.unlock, liveKey)
+        if (!isOpen) await run(sql.unlock, openRunKey)
         return isRemoved
       })
     },
@@ -164,7 +164,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
       ${KEEPING_TABLES.map((table) => `AND NOT EXISTS (SELECT FROM ${schema}.${table} WHERE ${sameChat(table)} AND deadline > ${before('$2')})`).join(' ')}
       AND NOT EXISTS (
         SELECT FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker)
-        WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $3::double precision)
+        WHERE ${sameChat('chat_locks', ofAppOrOpenRun('sessions.app_name'))} AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $3::double precision)
       ORDER BY updated_at LIMIT $4`,
     listOrphans: `
       SELECT principal_id, chat_id, NOT ${hasChat(`${schema}.`)} AS is_orphan FROM ${schema}.chats

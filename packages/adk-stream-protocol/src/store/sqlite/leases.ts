@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 
-import type { LeaseOptions, LeaseRenewal } from '../../approvals/approval-store.ts'
+import type { LeaseOptions, LeaseRenewal } from '../../locks/lock-store.ts'
 import { StoreError } from '../store-error.ts'
 import type { FeatureTables } from '../tables/feature-tables.ts'
 import type { Connection } from './connection.ts'

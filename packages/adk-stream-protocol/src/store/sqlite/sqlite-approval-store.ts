@@ -6,17 +6,19 @@ import type {
   AuditCheck,
   AuditFilter,
   AuditVerification,
+  PendingQuota,
+  ReadApproval,
+  UnreportedFilter,
+  VisibleFilter,
+} from '../../approvals/approval-store.ts'
+import type {
   ChatLock,
   ChatLockHolder,
   LeaseOptions,
   LeaseRenewal,
   LockedChatsFilter,
-  PendingQuota,
-  ReadApproval,
-  UnreportedFilter,
-  VisibleFilter,
   WorkerLease,
-} from '../../approvals/approval-store.ts'
+} from '../../locks/lock-store.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import type { FeatureWrite } from '../../approvals/feature-write.ts'

@@ -13,7 +13,7 @@ import {
   decodeUnused,
   hasChat,
   LOCK_AGE_MS,
-  ofAppOrLive,
+  ofAppOrOpenRun,
   orphanValues,
   sameChat,
 } from '../rows.ts'
@@ -133,7 +133,7 @@ type Statements = ReturnType<typeof prepareStatements>
 function prepareStatements(connection: Connection, clock: string) {
   const inChat = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
   // The lock of a turn or of a live session.
-  const locksChat = `app_name ${ofAppOrLive('?1')} AND principal_id = ?2 AND chat_id = ?3`
+  const locksChat = `app_name ${ofAppOrOpenRun('?1')} AND principal_id = ?2 AND chat_id = ?3`
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR unreported_since IS NOT NULL)`
   const lease = 'max(locked_at, coalesce(beat_at, 0))'
   return {
@@ -149,7 +149,7 @@ function prepareStatements(connection: Connection, clock: string) {
       ${KEEPING_TABLES.map((table) => `AND NOT EXISTS (SELECT 1 FROM ${table} WHERE ${sameChat(table)} AND deadline > ?2)`).join(' ')}
       AND NOT EXISTS (
         SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
-        WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND ${lease} > ?3)
+        WHERE ${sameChat('chat_locks', ofAppOrOpenRun('sessions.app_name'))} AND ${lease} > ?3)
       ORDER BY updated_at LIMIT ?4`),
     isKept: connection.prepare<{ kept: number }>(`
       SELECT 1 AS kept WHERE

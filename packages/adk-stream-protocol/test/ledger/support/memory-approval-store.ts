@@ -2,13 +2,11 @@ import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
-  ChatLock,
-  ChatLockHolder,
-  LockedChatsFilter,
   PendingQuota,
   UnreportedFilter,
   VisibleFilter,
 } from '../../../src/approvals/approval-store.ts'
+import type { ChatLock, ChatLockHolder, LockedChatsFilter } from '../../../src/locks/lock-store.ts'
 import type { Approval } from '../../../src/approvals/approval.ts'
 import { isRefusal } from '../../../src/approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../../src/approvals/audit-entry.ts'

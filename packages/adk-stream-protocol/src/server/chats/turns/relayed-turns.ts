@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { LockOwner } from '../../../approvals/chat-locks.ts'
+import type { LockOwner } from '../../../locks/chat-locks.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'

@@ -1,20 +1,19 @@
 import { randomUUID } from 'node:crypto'
 
 import { ProtocolError } from '../protocol/errors.ts'
-import { LIVE_LOCK, toChatKey, type AppChatRef, type ChatRef } from '../shared/chat-ref.ts'
-import type { ApprovalStore, ChatLock, ChatLockHolder, LeaseRenewal } from './approval-store.ts'
+import { toChatKey, type AppChatRef, type ChatRef } from '../shared/chat-ref.ts'
+import { OPEN_RUN_LOCK } from './lock-names.ts'
+import type { ChatLock, ChatLockHolder, LockStore } from './lock-store.ts'
+import type { OwnLease } from './own-lease.ts'
 
 /** A lock that this process has taken. */
-interface HeldLock {
+export interface OwnLock {
   readonly chat: AppChatRef
   readonly token: string
 }
 
-/** The lock of a live session. */
-export type LiveLock = HeldLock
-
-/** The two locks of a chat, which do not exclude each other: that of the turn that writes into it, and that of its live session. */
-export type LockName = 'turn' | 'live'
+/** The two locks of a chat, which do not exclude each other: that of the turn that writes into it, and that of the run that stays open in it. */
+export type LockName = 'turn' | 'open-run'
 
 /** The process that has locked a chat. */
 export interface LockOwner {
@@ -24,15 +23,15 @@ export interface LockOwner {
 
 /** The chat locks of one process. A lock is valid until it is released, or until the lease of its process expires. */
 export class ChatLocks {
-  readonly #store: ApprovalStore
+  readonly #store: LockStore
   readonly #lease: OwnLease
   readonly #appName: string
   /** The locks that this process holds. */
-  readonly #held = new Map<string, HeldLock>()
+  readonly #held = new Map<string, OwnLock>()
   /** The locks that could not be released: token → chat. */
   readonly #unreleased = new Map<string, AppChatRef>()
 
-  constructor(store: ApprovalStore, lease: OwnLease, appName: string) {
+  constructor(store: LockStore, lease: OwnLease, appName: string) {
     this.#store = store
     this.#lease = lease
     this.#appName = appName
@@ -76,7 +75,7 @@ export class ChatLocks {
   }
 
   /**
-   * Returns the chats of which this process has lost the lock, or that of the live session: another process has taken them over, or the
+   * Returns the chats of which this process has lost the lock, or that of the run that stays open in it: another process has taken them over, or the
    * database has lost the lock. If the process has renewed its lease before, no other process takes a lock over that is not returned.
    */
   async findLost(): Promise<ChatRef[]> {
@@ -89,7 +88,7 @@ export class ChatLocks {
   }
 
   /** Whether this process has not released a lock. */
-  #isHeld(lock: HeldLock): boolean {
+  #isHeld(lock: OwnLock): boolean {
     return this.#held.get(toChatKey(lock.chat)) === lock
   }
 
@@ -106,19 +105,19 @@ export class ChatLocks {
   /** Returns the other process with a valid lease that has locked a chat. The token differs for each lock. */
   async findOther(chat: AppChatRef, name: LockName = 'turn'): Promise<LockOwner | undefined> {
     if (await this.isFree(chat, name)) return undefined
-    const owner = await this.#findOwner(name === 'live' ? toLiveChat(chat) : chat)
+    const owner = await this.#findOwner(name === 'open-run' ? toOpenRun(chat) : chat)
     return owner?.worker === this.#lease.worker ? undefined : owner
   }
 
   /** Whether no other process with a valid lease has a lock of a chat. */
   async isFree({ principalId, chatId }: ChatRef, name: LockName = 'turn'): Promise<boolean> {
-    const appName = name === 'live' ? this.#appName + LIVE_LOCK : this.#appName
+    const appName = name === 'open-run' ? this.#appName + OPEN_RUN_LOCK : this.#appName
     return !(await this.#listLockedByOthers(appName, principalId)).includes(chatId)
   }
 
-  /** Whether no other process runs a turn of a chat, or has its live session. */
+  /** Whether no other process runs a turn of a chat, or has the run that stays open in it. */
   async isUnused(chat: ChatRef): Promise<boolean> {
-    return (await this.isFree(chat)) && (await this.isFree(chat, 'live'))
+    return (await this.isFree(chat)) && (await this.isFree(chat, 'open-run'))
   }
 
   /** Lists the chats of a principal that other processes have locked. */
@@ -126,25 +125,25 @@ export class ChatLocks {
     return this.#listLockedByOthers(this.#appName, principalId)
   }
 
-  /** Locks the live session of a chat. Returns undefined if another process holds the lock. */
-  async lockLive(chat: AppChatRef): Promise<LiveLock | undefined> {
-    const key = toLiveChat(chat)
+  /** Locks the run that stays open in a chat. Returns undefined if another process holds the lock. */
+  async lockOpenRun(chat: AppChatRef): Promise<OwnLock | undefined> {
+    const key = toOpenRun(chat)
     const token = this.#createToken()
     const locked = await this.#lock(key, { token, background: true })
     return locked === undefined ? undefined : { chat: key, token }
   }
 
-  async unlockLive({ chat, token }: LiveLock): Promise<void> {
+  async unlockOpenRun({ chat, token }: OwnLock): Promise<void> {
     await this.unlock(chat, token)
   }
 
-  async stillHoldsLive({ chat, token }: LiveLock): Promise<boolean> {
+  async stillHoldsOpenRun({ chat, token }: OwnLock): Promise<boolean> {
     return (await this.findHolder(chat))?.token === token
   }
 
-  /** Returns the process that has locked the live session of a chat. Its lease may have expired. */
-  async findLiveOwner(chat: AppChatRef): Promise<string | undefined> {
-    return (await this.#findOwner(toLiveChat(chat)))?.worker
+  /** Returns the process that has locked the run that stays open in a chat. Its lease may have expired. */
+  async findOpenRunOwner(chat: AppChatRef): Promise<string | undefined> {
+    return (await this.#findOwner(toOpenRun(chat)))?.worker
   }
 
   /** Returns a token that names this process, so that another one can send it a signal. */
@@ -182,53 +181,7 @@ export class ChatLocks {
   }
 }
 
-/** Locks of live sessions are chat locks in a namespace of their own. */
-function toLiveChat(chat: AppChatRef): AppChatRef {
-  return { ...chat, appName: chat.appName + LIVE_LOCK }
-}
-
-interface OwnLeaseOptions {
-  /** Names this process in the store. */
-  readonly worker: string
-  /** How long the lease is valid without renewal, in ms. */
-  readonly leaseMs: number
-  /** How long the event loop may be blocked before the lease expires, in ms. */
-  readonly maxBlockedMs: number
-  readonly onError: (error: unknown) => void
-}
-
-/** The lease of one process, which is renewed while the process holds anything: a chat lock or a running call. */
-export class OwnLease {
-  readonly worker: string
-  readonly leaseMs: number
-  readonly #store: ApprovalStore
-  readonly #options: OwnLeaseOptions
-  readonly #held = new Set<string>()
-  #renewal: LeaseRenewal | undefined
-
-  constructor(store: ApprovalStore, options: OwnLeaseOptions) {
-    this.worker = options.worker
-    this.leaseMs = options.leaseMs
-    this.#store = store
-    this.#options = options
-  }
-
-  /** Whether the process holds anything that another one would take over when the lease expires. */
-  get busy(): boolean {
-    return this.#held.size > 0
-  }
-
-  hold(key: string): void {
-    this.#held.add(key)
-    if (this.#held.size === 1) this.#setBusy(true)
-  }
-
-  release(key: string): void {
-    if (this.#held.delete(key) && this.#held.size === 0) this.#setBusy(false)
-  }
-
-  #setBusy(isBusy: boolean): void {
-    this.#renewal ??= this.#store.startLeaseRenewal?.(this.#options)
-    this.#renewal?.setBusy(isBusy)
-  }
+/** Locks of runs that stay open are chat locks in a namespace of their own. */
+function toOpenRun(chat: AppChatRef): AppChatRef {
+  return { ...chat, appName: chat.appName + OPEN_RUN_LOCK }
 }
