@@ -139,11 +139,11 @@ export async function reportFeatures(
     sections: reports.flatMap(({ sections }) => sections),
     clientCalls: reports.flatMap(({ clientCalls = [] }) => clientCalls),
     findRunning: async (chat) => (await relay?.find(chat))?.messageId,
-    describeApproval: async (...approval) =>
-      (
-        await Promise.all(
-          reports.map(({ describeApproval }) => describeApproval?.(...approval) ?? []),
-        )
-      ).flat(),
+    describeApproval: async (...approval) => {
+      const lines: string[] = []
+      for (const { describeApproval } of reports)
+        lines.push(...((await describeApproval?.(...approval)) ?? []))
+      return lines
+    },
   }
 }

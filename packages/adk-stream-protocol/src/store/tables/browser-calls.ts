@@ -116,22 +116,24 @@ export async function reportBrowserCalls(
   const all = (await store.list?.({ limit: MAX_REPORTED })) ?? []
   const calls = all.filter(({ chat }) => appName === undefined || chat.appName === appName)
   const isLate = ({ deadline }: PendingBrowserCall): boolean => deadline + leaseMs <= now
-  const describe = ({ chat, toolCallId, deadline }: PendingBrowserCall): string =>
-    `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
   return {
     clientCalls: calls,
     sections: [
       {
         title: 'Tools that wait for a browser',
-        lines: calls.filter((call) => !isLate(call)).map(describe),
+        lines: calls.filter((call) => !isLate(call)).map(describePending),
         todo: 'the owner opens the chat in a page that has the tool.',
       },
       {
         title: 'Tools that wait for a browser after their timeout',
-        lines: calls.filter(isLate).map(describe),
+        lines: calls.filter(isLate).map(describePending),
         todo: 'start a server on this database. It tells the model that the browser did not respond.',
         isProblem: true,
       },
     ],
   }
+}
+
+function describePending({ chat, toolCallId, deadline }: PendingBrowserCall): string {
+  return `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
 }
