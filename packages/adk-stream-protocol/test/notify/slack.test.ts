@@ -232,20 +232,21 @@ test('[NT1574] the signature of the example in the documentation of Slack is acc
     'x-slack-request-timestamp': '1531420618',
     'x-slack-signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
   })
-  vi.useFakeTimers({ now: 1_531_420_618_000, toFake: ['Date'] })
-  try {
-    const channel = slack({
-      token: 'xoxb-test',
-      signingSecret: SIGNING_SECRET,
-      channel: 'C1',
-      principalOf: () => undefined,
-    })
-    const received = channel.receive?.({ headers, body }, { read: vi.fn(), decide: vi.fn() })
-    // The signature is right; a command is no interaction of a card.
-    await expect(received).rejects.toMatchObject({ code: 'bad-request' })
-  } finally {
-    vi.useRealTimers()
+  const channel = slack({
+    token: 'xoxb-test',
+    signingSecret: SIGNING_SECRET,
+    channel: 'C1',
+    principalOf: () => undefined,
+  })
+  const receive = async (seconds: number): Promise<unknown> => {
+    const now = async (): Promise<number> => seconds * 1_000
+    return channel.receive?.({ headers, body }, { now, read: vi.fn(), decide: vi.fn() })
   }
+  // The signature is right; a command is no interaction of a card.
+  for (const late of [-300, 300])
+    await expect(receive(1_531_420_618 + late)).rejects.toMatchObject({ code: 'bad-request' })
+  for (const late of [-301, 301])
+    await expect(receive(1_531_420_618 + late)).rejects.toMatchObject({ code: 'unauthenticated' })
 })
 
 /** Shows the recipient in the headline. */

@@ -182,7 +182,12 @@ async function send(channel: NoticeChannel, endpoint: string): Promise<unknown> 
   const { subscription } = new Browser(endpoint)
   const value = JSON.stringify(subscription)
   const addresses = { list: async () => [{ id: 'a', value }], remove: async () => undefined }
-  return channel.send(NOTICE, { number: 1, signal: AbortSignal.timeout(20_000), addresses })
+  return channel.send(NOTICE, {
+    number: 1,
+    at: Date.now(),
+    signal: AbortSignal.timeout(20_000),
+    addresses,
+  })
 }
 
 test('[NT1582] a push service in a private network is not reached, and one that asks to wait is tried later', async () => {

@@ -27,7 +27,7 @@ const notice: Notice = {
   },
 }
 
-const attempt = { number: 1, signal: AbortSignal.timeout(20_000) }
+const attempt = { number: 1, at: Date.now(), signal: AbortSignal.timeout(20_000) }
 
 test('[NT1566] during a change of secrets each request has a signature for both', async () => {
   const next = `whsec_${Buffer.from('another secret of more than 24').toString('base64')}`
@@ -134,7 +134,7 @@ test('[NT1571] an answer that never ends does not hold the sender, neither its b
   // The time of the attempt is over when the request has arrived.
   const time = new AbortController()
   await using silent = await startAnswering(() => time.abort())
-  const sent = silent.channel.send(notice, { number: 1, signal: time.signal })
+  const sent = silent.channel.send(notice, { ...attempt, signal: time.signal })
   await expect(sent).rejects.toThrow('abort')
 })
 

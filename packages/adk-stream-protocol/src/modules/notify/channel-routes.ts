@@ -70,6 +70,7 @@ function actionsOf(
     return made?.state === 'made' ? made.preview.digest : undefined
   }
   return {
+    now: async () => (await backend.get()).ledger.now(),
     read,
     decide: async (person, { account, approvalId, approved, reason, preview }) => {
       const approval = await read(person, approvalId)

@@ -130,6 +130,8 @@ export interface NoticeChannel {
 interface NoticeAttempt {
   /** 1 for the first one. */
   readonly number: number
+  /** The time of the attempt, in ms since 1970, by the clock of the store. The clock of this server may be wrong. */
+  readonly at: number
   /** How the channel refers to the message that it sent about this approval before, for example to edit it. */
   readonly reference?: string
   /** Aborted when the attempt takes too long, and when the bridge closes. */
@@ -216,6 +218,8 @@ export interface ChannelReply {
  * @inline
  */
 export interface ChannelActions {
+  /** Returns the time, in ms since 1970, by the clock of the store. The clock of this server may be wrong. */
+  readonly now: () => Promise<number>
   /** Returns an approval that the person may see. */
   readonly read: (person: Principal, approvalId: string) => Promise<ApprovalSummary | undefined>
   /** Decides, as the person would with `POST /approvals/:id`. Throws a `ProtocolError` if that is refused. */

@@ -142,6 +142,7 @@ export class Notifier {
   ): Promise<NoticeResult | void> {
     const { store, ledger, records } = this.#options
     const { notice, stored, signal } = attempt
+    const at = await ledger.now()
     const log = await store.list(ledger.appName, stored.approvalId)
     const reference = log.findLast(
       (earlier) => earlier.channel === stored.channel && earlier.reference !== undefined,
@@ -150,6 +151,7 @@ export class Notifier {
     const send = async (): Promise<NoticeResult | void> =>
       channel.send(notice, {
         number: stored.attempts,
+        at,
         signal,
         ...(reference !== undefined && { reference }),
         ...(channel.addresses &&

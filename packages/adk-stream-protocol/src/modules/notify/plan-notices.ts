@@ -29,7 +29,7 @@ const ENDS: ReadonlySet<AuditEvent['type']> = new Set([
 
 export interface PlanOptions extends NotifyOptions {
   readonly store: NoticeStore
-  readonly ledger: Pick<Ledger, 'appName' | 'audit' | 'get' | 'lastSeq'>
+  readonly ledger: Pick<Ledger, 'appName' | 'audit' | 'get' | 'lastSeq' | 'now'>
   readonly onError: (error: unknown) => void
   /** Who decides in whose place. */
   readonly substitutes?: Substitutes | undefined

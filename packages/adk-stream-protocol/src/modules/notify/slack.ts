@@ -106,7 +106,8 @@ export function slack(options: SlackOptions): NoticeChannel {
     },
     ...(signingSecret !== undefined && {
       receive: async ({ headers, body }, actions) => {
-        if (!isSigned(headers, body, signingSecret))
+        const isGenuine = isSigned(headers, body, signingSecret)
+        if (!isGenuine || !isRecent(headers, await actions.now()))
           throw new ProtocolError('unauthenticated', { message: BAD_SIGNATURE })
         return handle(readPayload(body), { options, call, actions })
       },
@@ -126,15 +127,20 @@ export function slack(options: SlackOptions): NoticeChannel {
 
 const BAD_SIGNATURE = 'The signature of Slack is wrong.'
 
-/** Whether a request was signed by Slack within the last minutes. */
+/** Whether a request was signed by Slack. */
 function isSigned(headers: Headers, body: string, secret: string): boolean {
-  const timestamp = headers.get('x-slack-request-timestamp') ?? ''
   const given = Buffer.from(headers.get('x-slack-signature') ?? '')
-  const age = Math.abs(Date.now() / 1_000 - Number(timestamp))
-  if (!/^\d+$/.test(timestamp) || age > MAX_AGE_S) return false
-  const text = `v0:${timestamp}:${body}`
+  const text = `v0:${headers.get(TIMESTAMP)}:${body}`
   const expected = Buffer.from(`v0=${createHmac('sha256', secret).update(text).digest('hex')}`)
   return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+const TIMESTAMP = 'x-slack-request-timestamp'
+
+/** Whether a request was signed within the last minutes. */
+function isRecent(headers: Headers, now: number): boolean {
+  const timestamp = headers.get(TIMESTAMP) ?? ''
+  return /^\d+$/.test(timestamp) && Math.abs(now / 1_000 - Number(timestamp)) <= MAX_AGE_S
 }
 
 function readPayload(body: string): unknown {

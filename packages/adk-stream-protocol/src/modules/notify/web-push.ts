@@ -69,7 +69,7 @@ export function webPush(options: WebPushOptions): NoticeChannel {
   const push = async (
     subscription: Subscription,
     message: { readonly text: string; readonly headers: Readonly<Record<string, string>> },
-    signal: AbortSignal,
+    { at, signal }: { readonly at: number; readonly signal: AbortSignal },
   ): Promise<boolean> => {
     const endpoint = new URL(subscription.endpoint)
     const { statusCode = 0, headers } = await post(endpoint, {
@@ -78,14 +78,14 @@ export function webPush(options: WebPushOptions): NoticeChannel {
       allowPrivateNetwork,
       headers: {
         ...message.headers,
-        authorization: authorize(endpoint, Date.now()),
+        authorization: authorize(endpoint, at),
         'content-encoding': 'aes128gcm',
         'content-type': 'application/octet-stream',
       },
     })
     if (statusCode === 404 || statusCode === 410) return false
     if (statusCode >= 200 && statusCode < 300) return true
-    const retryMs = readRetryAfter(headers['retry-after'])
+    const retryMs = readRetryAfter(headers['retry-after'], at)
     throw new NoticeError(`The push service answered HTTP ${statusCode}.`, {
       ...(retryMs !== undefined && { retryMs }),
     })
@@ -96,16 +96,16 @@ export function webPush(options: WebPushOptions): NoticeChannel {
       info: { publicKey: vapid.publicKey },
       read: (given) => readSubscription(given, allowPrivateNetwork),
     },
-    send: async (notice, { reference, signal, addresses }) => {
+    send: async (notice, { at, reference, signal, addresses }) => {
       const isAsking = ASKS.has(notice.type)
       if (!addresses || !(isAsking || ENDS.has(notice.type))) return { unsent: true }
       const { to, approval } = notice
       const before = reference === undefined ? [] : People.parse(JSON.parse(reference))
       const asked = to === undefined ? approval.deciders.principals : [to]
       const people = [...new Set(isAsking ? [...before, ...asked] : before)]
-      const message = toMessage(notice, options)
+      const message = toMessage(notice, at, options)
       const sent = await sendToAll(isAsking ? asked : people, addresses, (address) =>
-        push(readStored(address), message, signal),
+        push(readStored(address), message, { at, signal }),
       )
       return {
         answer: `${sent} browsers`,
@@ -138,6 +138,7 @@ async function sendToAll(
 
 function toMessage(
   { type, approval }: Notice,
+  at: number,
   { approvalUrl }: WebPushOptions,
 ): { readonly text: string; readonly headers: Readonly<Record<string, string>> } {
   const { id, title, toolName, severity, deadline } = approval
@@ -149,7 +150,7 @@ function toMessage(
     ...(severity !== undefined && { severity }),
     ...(url !== undefined && { url }),
   }
-  const left = Math.ceil((deadline - Date.now()) / 1_000)
+  const left = Math.ceil((deadline - at) / 1_000)
   const ttl = ASKS.has(type) ? Math.min(Math.max(left, 0), MAX_TTL_S) : END_TTL_S
   return {
     text: JSON.stringify(text),

@@ -42,10 +42,10 @@ export function webhook(options: WebhookOptions): NoticeChannel {
   if (keys.length === 0) throw new TypeError('webhook: `secret` must have at least one secret.')
   return {
     address: createHash('sha256').update(url.href).digest('base64url'),
-    send: async (notice, { signal }) => {
+    send: async (notice, { at, signal }) => {
       const id = `msg_${notice.id.replaceAll('-', '_')}_${hash(notice.approval.id)}`
       const body = JSON.stringify(toBody(notice, options))
-      const timestamp = Math.floor(Date.now() / 1_000)
+      const timestamp = Math.floor(at / 1_000)
       const signatures = keys.map((key) => sign(key, `${id}.${timestamp}.${body}`))
       const response = await post(url, {
         body,
@@ -57,7 +57,7 @@ export function webhook(options: WebhookOptions): NoticeChannel {
           'webhook-signature': signatures.join(' '),
         },
       })
-      return readResponse(response)
+      return readResponse(response, at)
     },
   }
 }
@@ -113,18 +113,18 @@ function toBody(notice: Notice, options: WebhookOptions): unknown {
   }
 }
 
-function readResponse({ statusCode = 0, headers }: IncomingMessage): NoticeResult {
+function readResponse({ statusCode = 0, headers }: IncomingMessage, at: number): NoticeResult {
   const answer = `HTTP ${statusCode}`
   if (statusCode >= 200 && statusCode < 300) return { answer }
   if (statusCode === 410) return { answer, gone: true }
-  const retryMs = readRetryAfter(headers['retry-after'])
+  const retryMs = readRetryAfter(headers['retry-after'], at)
   throw new NoticeError(`The webhook answered ${answer}.`, withoutUndefined({ retryMs }))
 }
 
 /** Returns the time until the next attempt that a receiver asks for, in ms. */
-export function readRetryAfter(value: string | undefined): number | undefined {
+export function readRetryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
-  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now()
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - now
   return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }
 

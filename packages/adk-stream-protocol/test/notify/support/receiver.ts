@@ -21,20 +21,26 @@ interface Answer {
 
 export const SECRET = `whsec_${Buffer.from('a secret of more than 24 bytes').toString('base64')}`
 
-/** Starts a receiver of webhooks. It checks each signature with the library of Standard Webhooks. */
+/**
+ * Starts a receiver of webhooks. It checks each signature and its time with the library of Standard Webhooks. `now` is its clock, if it is
+ * not the one of this process.
+ */
 export async function startReceiver(
   answer: AnswerWith = () => ({ status: 204 }),
   secret: string = SECRET,
+  now?: () => number,
 ) {
   const received: Received[] = []
   const server = createServer((request, response) => {
     void (async () => {
       const text = await new Response(request as unknown as ReadableStream).text()
-      const { type, data } = new Webhook(secret).verify(text, {
-        'webhook-id': String(request.headers['webhook-id']),
-        'webhook-timestamp': String(request.headers['webhook-timestamp']),
-        'webhook-signature': String(request.headers['webhook-signature']),
-      }) as Pick<Received, 'type' | 'data'>
+      const verify = (): unknown =>
+        new Webhook(secret).verify(text, {
+          'webhook-id': String(request.headers['webhook-id']),
+          'webhook-timestamp': String(request.headers['webhook-timestamp']),
+          'webhook-signature': String(request.headers['webhook-signature']),
+        })
+      const { type, data } = (now ? withClock(now, verify) : verify()) as Received
       const { headers } = request
       const one = { id: String(headers['webhook-id']), type, data, headers }
       received.push(one)
@@ -52,5 +58,16 @@ export async function startReceiver(
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },
+  }
+}
+
+/** Runs a function that returns at once, with another clock. */
+function withClock<Result>(now: () => number, run: () => Result): Result {
+  const own = Date.now
+  Date.now = now
+  try {
+    return run()
+  } finally {
+    Date.now = own
   }
 }
