@@ -172,8 +172,8 @@ describe.each(testModes('sse'))('%s', (mode) => {
   })
 })
 
-test('[IN380] [IN382] [DM39] the timeline comes from the server: it is kept after a reload, shows the vote, and links to the card and back', async () => {
-  const { page, inspector } = await openInspector('sse')
+test('[IN380] [IN382] [DM39] [SD1971] the timeline comes from the server: it is kept after a reload, shows the vote, and links to the card and back; the agent and what waits are a tab', async () => {
+  const { page, inspector, open } = await openInspector('sse')
   const { send, tool } = chatPage(page)
   await send('Send $600 to Bob')
   await decide(tool('Bob'), 'approve')
@@ -197,6 +197,10 @@ test('[IN380] [IN382] [DM39] the timeline comes from the server: it is kept afte
   await page.keyboard.press('Alt+KeyJ')
   await expect.poll(() => summary.evaluate((row) => row === document.activeElement)).toBe(true)
   expect(await summary.getAttribute('aria-current')).toBe('true')
+
+  await open('Agent')
+  const node = inspector.locator('.agent-node', { hasText: 'process_payment' })
+  await expect.poll(() => node.getAttribute('aria-current')).toBe('step')
 })
 
 longTest(

@@ -33,6 +33,7 @@ export type OpenModule<Options> = (settings: CoreSettings & Options) => Module
 export interface CoreSettings {
   readonly appName: string
   readonly agents: ReadonlyMap<string, RootAgent>
+  readonly approvals: ApprovalPolicy
   readonly onError: (error: unknown) => void
 }
 

@@ -31,7 +31,8 @@ import type { NotifyBridgeOptions } from '../modules/notify/notify-module.ts'
 import { NotifyBridgeOptionsSchema, openNotify } from '../modules/notify/notify-module.ts'
 import type { ModuleList } from './open-modules.ts'
 
-/** `dev` asks before it opens a bridge whether the agents can run live. */
+/** `dev` describes agents, and asks before it opens a bridge whether they can run live. */
+export { type AgentDescription, describeAgents } from '../modules/developer/describe-agents.ts'
 export { toLiveModelAgent } from '../modules/live/live-conversations.ts'
 
 /** The options of `createBridge` that belong to modules. */

@@ -242,7 +242,7 @@ const SHAPES: readonly Shape[] = [
       get(new NodeTool(node), 'node') === node && get(new AgentTool({ agent }), 'agent') === agent,
   },
   {
-    workaround: 'server/check-agent.ts',
+    workaround: 'calls/explain-approval.ts',
     needs: 'FunctionTool keeps `requireConfirmation`, and answers `checkRequireConfirmation` by it',
     holds: () =>
       get(tool, 'requireConfirmation') === true &&
@@ -314,8 +314,8 @@ test.each(SHAPES)('[DV1510] $workaround: $needs', async ({ workaround, needs, ho
 
 /** Files that read members by name of what is not ADK's, or is public there. */
 const NOT_PRIVATE = new Set([
+  'agent/tree/describe-graph.ts',
   'approvals/digest.ts',
-  'dev/agents/describe-agents.ts',
   'dev/load/load-module.ts',
   'dev/page/dev-artifacts.ts',
   'dev/page/dev-child.ts',

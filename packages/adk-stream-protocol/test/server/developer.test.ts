@@ -7,7 +7,7 @@ import type { BridgeOptions } from '../../src/server/index.ts'
 import { browserTool, createBridge } from '../../src/server/index.ts'
 import type { Page } from '../approvals/support/page.ts'
 import { ask, nest, pay, play, say } from '../approvals/support/nested-agents.ts'
-import { callPayment } from '../approvals/support/payments.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import type { TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer, EmulatedGemini, tool } from '../support/agents.ts'
@@ -102,6 +102,44 @@ test('[DV1670] createBridge refuses the option in production', () => {
   expect(() => createBridge({ agent, developer: true })).toThrow(
     /`developer` is for development\. Remove it/,
   )
+})
+
+test('[DV1970] the agents are described with their tools, a graph and what needs approval, on this machine only', async () => {
+  const look = tool('look', () => ({}))
+  await using bridge = await open({
+    tools: (wallet) => [look, paymentTool(wallet)],
+    agent: (model, tools) => nest(model, tools),
+  })
+  const { json } = await request(bridge.page(), 'GET', '../agents')
+  expect(json).toMatchObject({
+    agents: [
+      {
+        name: 'planner',
+        description: 'The agent planner.',
+        tools: [
+          { name: 'travel', approval: 'never' },
+          { name: 'look', approval: 'never' },
+          {
+            name: 'process_payment',
+            approval: 'always',
+            parameters: { properties: { amount: { type: 'number' } } },
+          },
+        ],
+        graph: {
+          nodes: [
+            { name: 'planner', kind: 'agent', model: 'gemini-2.5-flash' },
+            { name: 'travel', kind: 'tool' },
+          ],
+        },
+      },
+    ],
+  })
+  const unknown = await bridge.bridge.fetch(
+    new Request('http://localhost/agents', { headers: { 'x-api-key': 'hanako' } }),
+  )
+  expect(unknown.status).toBe(403)
+  await using other = await open({ developer: false })
+  expect((await request(other.page(), 'GET', '../agents')).status).toBe(404)
 })
 
 test('[DV1671] an edited key of the state is an event of the session, and the agent reads it', async () => {

@@ -1,18 +1,14 @@
-import type { BaseAgent, BaseToolset } from '@google/adk'
-import { LLMRegistry, MCPToolset, isBaseLlm, isLlmAgent } from '@google/adk'
+import type { BaseToolset } from '@google/adk'
+import { MCPToolset } from '@google/adk'
 
 import { asClientTool } from '../../calls/client-tool.ts'
+import { explainApproval, type ApprovalNeed } from '../../calls/explain-approval.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { AgentGraph, FoundTool, FoundToolset } from '../../agent/tree/agent-graph.ts'
 import { reasonOf } from '../../agent/tree/can-wait.ts'
+import { findModel } from '../../agent/tree/find-model.ts'
 import { listAgents } from '../../agent/tree/list-agents.ts'
-import {
-  checkAgents,
-  explainApproval,
-  findProblems,
-  readAgentGraphs,
-  type ApprovalNeed,
-} from '../../server/check-agent.ts'
+import { checkAgents, findProblems, readAgentGraphs } from '../../server/check-agent.ts'
 import type { BridgeSettings } from '../../server/options.ts'
 
 /** A tool of an agent, and whether its calls need approval. */
@@ -159,27 +155,4 @@ function describeServer(toolset: BaseToolset): string | undefined {
   const args = Array.isArray(started['args']) ? started['args'].map(String) : []
   const program = args.find((argument) => !argument.startsWith('-'))
   return [String(started['command'] ?? 'an MCP server'), program].filter(Boolean).join(' ')
-}
-
-/** Returns the name of an agent's model, its own or that of the nearest agent above it, and adds a problem if ADK has none. */
-export function findModel(agent: BaseAgent, problems: string[]): string | undefined {
-  if (!isLlmAgent(agent)) return undefined
-  for (let each: BaseAgent | undefined = agent; each; each = each.parentAgent) {
-    if (!isLlmAgent(each) || !each.model) continue
-    if (isBaseLlm(each.model)) return each.model.model
-    if (each === agent && !isKnownModel(each.model))
-      problems.push(`The agent ${agent.name} has the model ${each.model}, which ADK does not know.`)
-    return each.model
-  }
-  problems.push(`The agent ${agent.name} has no model. Set \`model\` of it or of its parent.`)
-  return undefined
-}
-
-function isKnownModel(model: string): boolean {
-  try {
-    LLMRegistry.resolve(model)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -66,7 +66,7 @@ async function importAgents() {
   const [{ openAgents }, adk, { describeAgents }, { openDatabase }] = await Promise.all([
     import('../agents/open-agents.ts'),
     import('@google/adk'),
-    import('../agents/describe-agents.ts'),
+    import('../../server/bridge-modules.ts'),
     import('../agents/open-store.ts'),
     importStudio(findStudio(entry)),
   ])

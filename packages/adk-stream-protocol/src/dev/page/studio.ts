@@ -1,7 +1,7 @@
 import type { Authenticate, Principal } from '../../server/auth/authenticate.ts'
 import type { Bridge } from '../../server/bridge.ts'
+import type { AgentDescription } from '../../server/bridge-modules.ts'
 import type { BridgeSettings } from '../../server/options.ts'
-import type { AgentDescription } from '../agents/describe-agents.ts'
 import type { ConnectionListeners } from './connection-server.ts'
 import type { Person } from './dev-messages.ts'
 import { LoadError } from '../load/load-error.ts'

@@ -113,11 +113,11 @@ const CHAT_EXISTS = 'The chat exists. Import the session into a new chat.'
 const MAX_FILE_BYTES = 64 * 1_048_576
 
 /** Throws if a request comes from another machine, or if its origin is not known. */
-function requireThisMachine({ address = '' }: Exchange): void {
+export function requireThisMachine({ address = '' }: Exchange): void {
   const family = isIP(address)
   if (family !== 0 && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')) return
   throw new ProtocolError('not-allowed', {
-    message: 'Sessions can be read and changed only on the machine of the server.',
+    message: 'Only the machine of the server can read or change this.',
   })
 }
 

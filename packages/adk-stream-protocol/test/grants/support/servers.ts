@@ -28,7 +28,12 @@ export function openServer(
   const options = { store: store.approvals, appName: chat.appName, policyVersion: 'v1' }
   const quota = { perChat: 1_000, perPrincipal: 1_000 }
   const ledger = new Ledger({ ...options, quota, ...(worker !== undefined && { worker }) })
-  const module = openGrants({ appName: chat.appName, agents: new Map(), onError: () => undefined })
+  const module = openGrants({
+    appName: chat.appName,
+    agents: new Map(),
+    approvals: {},
+    onError: () => undefined,
+  })
   // It reads only the grants of the store.
   const prior = module.openPrior?.(store as Store)
   if (!prior) throw new Error('The store has no grants.')

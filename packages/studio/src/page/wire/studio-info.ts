@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
+import { z } from 'zod'
 
-import { StudioInfo } from '../../studio-info.ts'
+import { AgentInfo, StudioInfo } from '../../studio-info.ts'
 import { ObservableValue } from '../observable-value.ts'
 
 const studioInfo = new ObservableValue<StudioInfo | undefined>(undefined)
@@ -46,4 +47,13 @@ async function loadStudio(): Promise<void> {
   if (!data && received !== '') return
   received = text
   studioInfo.set(data)
+  if (data?.sessions === true && !data.agents.some(({ graph }) => graph)) await loadAgents(data)
 }
+
+/** Replaces the agents by what the bridge says about them to developers, on the machine of the server. */
+async function loadAgents(info: StudioInfo): Promise<void> {
+  const described = Agents.safeParse(await (await fetch('/agents')).json()).data
+  if (described) studioInfo.set({ ...info, ...described })
+}
+
+const Agents = z.object({ agents: z.array(AgentInfo) })
