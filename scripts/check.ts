@@ -39,8 +39,14 @@ const hasTests = process.argv.includes('tests')
 process.env['GOGC'] ??= '400'
 process.env['GOMAXPROCS'] ??= '1'
 
-/** One thread takes half of the CPU time of several. The tasks use all cores together. */
-const TSC = 'tsc --singleThreaded'
+/**
+ * Checks the types of a project. One thread takes half of the CPU time of several: the tasks use all cores together. What has not
+ * changed since the last time is not checked again, which takes a fifth of the time.
+ */
+function checkTypes(project: string): string {
+  const file = `node_modules/.cache/types/${project.replaceAll('/', '-')}.tsbuildinfo`
+  return `tsc --singleThreaded -p ${project} --incremental --tsBuildInfoFile ${file}`
+}
 
 /**
  * The types of each export, for each way in which TypeScript resolves modules. Only `npm run check:package` runs it: it takes 11 s,
@@ -72,13 +78,13 @@ const TASKS: readonly Task[] = [
     ],
   },
   { name: 'lint', commands: ['oxlint --type-aware'] },
-  { name: 'types', commands: [`${TSC} -p tsconfig.check.json`] },
-  { name: 'unused', commands: ['knip'] },
+  { name: 'types', commands: [checkTypes('tsconfig.check.json')] },
+  { name: 'unused', commands: ['knip --cache'] },
   { name: 'page', builds: true, commands: ['npm run --silent build -w apps/demo'] },
-  { name: 'types', commands: [`${TSC} -p packages/adk-stream-protocol/tsconfig.server.json`] },
-  { name: 'types', commands: [`${TSC} -p apps/demo/tsconfig.page.json`] },
-  { name: 'types', commands: [`${TSC} -p packages/studio/tsconfig.page.json`] },
-  { name: 'types', commands: [`${TSC} -p packages/adk-stream-protocol/tsconfig.browser.json`] },
+  { name: 'types', commands: [checkTypes('packages/adk-stream-protocol/tsconfig.server.json')] },
+  { name: 'types', commands: [checkTypes('apps/demo/tsconfig.page.json')] },
+  { name: 'types', commands: [checkTypes('packages/studio/tsconfig.page.json')] },
+  { name: 'types', commands: [checkTypes('packages/adk-stream-protocol/tsconfig.browser.json')] },
   { name: 'format', commands: ['oxfmt --check'] },
 ]
 
