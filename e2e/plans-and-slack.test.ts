@@ -1,29 +1,32 @@
 import { expect, test } from 'vitest'
 
+import { oneOf } from '../test/support/long-run.ts'
 import { requestApproval, waitForOutcome } from './support/approvals.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { useTestDemo } from './support/use-test-demo.ts'
 
 const testDemo = useTestDemo({ variables: { DEMO_REMINDER_MS: '1000' } })
 
-test.each([
+const PLANS = [
   {
-    locale: 'en',
+    name: 'en',
     request: 'Make a plan: send $20 to Alice, $30 to Bob and $40 to Carol',
     paid: ['Alice 20', 'Bob 30', 'Carol 40'],
     approve: 'Approve',
     balances: ['$1,000.00 → $980.00', '$980.00 → $950.00', '$950.00 → $910.00'],
   },
   {
-    locale: 'ja',
+    name: 'ja',
     request: '計画を立てて、花子さんに20ドル、太郎さんに30ドル、次郎さんに40ドル送金してください',
     paid: ['花子 20', '太郎 30', '次郎 40'],
     approve: '承認',
     balances: [],
   },
-])(
-  '[DM1650] a plan of three payments is approved with one decision ($locale)',
-  async ({ locale, request, paid, approve, balances }) => {
+] as const
+
+test.each(oneOf(PLANS, 'en'))(
+  '[DM1650] a plan of three payments is approved with one decision ($name)',
+  async ({ name: locale, request, paid, approve, balances }) => {
     const { page, account, waitUntilIdle } = await requestApproval(testDemo, request, { locale })
     const cards = page.locator('.adk-approval')
     expect(await cards.count()).toBe(1)
