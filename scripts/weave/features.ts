@@ -86,7 +86,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'links',
-    own: ['modules/links/'],
+    own: ['approvals/link.ts', 'modules/links/'],
     identifiers:
       /[aA]pprovalLink|approval-link|UsedLink|[lL]inkedApproval|[cC]reateLink|[oO]penLink|CreatedLink|OpenedLink|LinkDecided|LinkVoter|linkBy|linkId|'link-|-link'|BAD_LINK|'links'/,
   },
@@ -108,7 +108,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'delegation',
-    own: ['modules/delegation/', 'protocol/delegations.ts'],
+    own: ['approvals/delegation-terms.ts', 'modules/delegation/', 'protocol/delegations.ts'],
     identifiers: /[dD]elegat(?!ion: true)/,
   },
   {

@@ -5,6 +5,7 @@ import * as z from 'zod'
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findEvidence } from '../approvals/approval.ts'
 import { isRecordable, recordable, toStorable } from '../approvals/digest.ts'
+import { copyShownEvidence } from '../protocol/decision-evidence.ts'
 import { readReportedFailure } from '../protocol/message.ts'
 import type { DecidedNote, RepliedNote } from './events/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
@@ -123,7 +124,7 @@ export function describeEnding(approval: Approval): Ending | undefined {
           at: state.at,
           by,
           ...reason,
-          ...readEvidence(approval),
+          ...copyShownEvidence(findEvidence(approval)),
         },
       }
     }
@@ -174,18 +175,12 @@ export function toApprovedNote(approval: Approval): DecidedNote {
     toolCallId,
     state: 'approved',
     ...(votes.length > 0 && { by: readVoters(approval) }),
-    ...readEvidence(approval),
+    ...copyShownEvidence(findEvidence(approval)),
     ...(hasEnded && { outcome: state.name, at: state.at }),
     ...(hasEnded && state.receipt && { receipt: { ...state.receipt } }),
     ...('editedArgs' in state && state.editedArgs && { editedArgs: { ...state.editedArgs } }),
     ...('payload' in state && state.payload !== undefined && { approvedPayload: state.payload }),
   }
-}
-
-/** Returns how an approval was decided, as notes have it. */
-function readEvidence(approval: Approval): Pick<DecidedNote, 'reply' | 'grant'> {
-  const { reply, grant } = findEvidence(approval)
-  return { ...(reply && { reply: { ...reply } }), ...(grant && { grant: { ...grant } }) }
 }
 
 /** Returns the note on an approved call whose result the conversation does not contain yet. */

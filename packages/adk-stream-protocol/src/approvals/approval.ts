@@ -2,12 +2,11 @@ import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { QuestionTerms } from '../protocol/question-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
-import { pickEvidence } from '../protocol/decision-evidence.ts'
-import type { GrantTerms } from './grant-terms.ts'
-import type { ReplyTerms } from './reply-terms.ts'
+import { isPriorDecision, pickEvidence } from '../protocol/decision-evidence.ts'
+import type { FeatureFields, FeatureTerms, FeatureVote } from './feature-parts.ts'
 
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links`, `refusedInChat` and `version` change. */
-export interface Approval {
+export interface Approval extends FeatureFields {
   /** The id of ADK's confirmation request. It cannot be guessed. */
   readonly id: string
   readonly chat: AppChatRef
@@ -29,8 +28,6 @@ export interface Approval {
   /** When the approval expires, by the clock of the store. */
   readonly deadline: number
   readonly votes: readonly Vote[]
-  /** The links with which people without an account can decide, until they are used. Default: none. */
-  readonly links?: readonly ApprovalLink[]
   /** Whether a decision of a client of the chat was refused. A stock client keeps it, and sends it again with later messages. */
   readonly refusedInChat?: true
   readonly state: ApprovalState
@@ -39,13 +36,16 @@ export interface Approval {
 }
 
 /** The fields of an approval that transitions change. */
-export type MovedFields = Pick<Approval, 'votes' | 'links' | 'refusedInChat' | 'state' | 'version'>
+export type MovedFields = Pick<
+  Approval,
+  'votes' | 'refusedInChat' | 'state' | 'version' | keyof FeatureFields
+>
 
 /**
  * The terms of an approval, as the policy set them when the call was made, or what a question asks for. The answer to a question is the
  * `payload` of its decision.
  */
-export interface ApprovalTerms extends QuestionTerms, ReplyTerms, GrantTerms {
+export interface ApprovalTerms extends QuestionTerms, FeatureTerms {
   /** Set if only the server answers the question, when it has what the question asks for. A person can only decline it. */
   readonly answeredBy?: 'server'
   readonly hint?: string
@@ -71,8 +71,6 @@ export interface ApprovalTerms extends QuestionTerms, ReplyTerms, GrantTerms {
   readonly userText?: string
   /** Whether the arguments fitted the schema of the tool when the call was made. The policy does not set it. */
   readonly fitsSchema?: true
-  /** Whether a person who may decide can let a delegate decide in their place. */
-  readonly mayDelegate?: true
   /** What the MCP server claimed about the tool when the call was made. Absent for other tools. */
   readonly claims?: ToolClaims
   /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. The policy does not set it. */
@@ -88,38 +86,11 @@ export interface ApprovalStep {
   readonly roles: readonly string[]
 }
 
-/** A link that lets one person decide an approval once. The ledger stores hashes of its secrets only. */
-export interface ApprovalLink {
-  /** The id of the link in the audit record. It is not secret. */
-  readonly id: string
-  /** SHA-256 of the token in the link. */
-  readonly tokenHash: string
-  /** SHA-256 of the key of the browser that opened the link last. Only that browser can decide. Absent until then. */
-  readonly keyHash?: string
-  /** The principal of that browser, if it has credentials. */
-  readonly browser?: string
-  /** How often the link was opened. Default 0. */
-  readonly openings?: number
-  /** As whom its holder decides. */
-  readonly as: { readonly id: string; readonly roles: readonly string[] }
-  /** The principal who created it. */
-  readonly by: string
-  /** Whether that principal may decide what the holder may decide. A vote by the link is then also the vote of its creator. */
-  readonly sharesRight?: true
-  readonly expiresAt: number
-}
-
 /** The approval of one person. There is no vote for a denial, because a single denial decides. */
-export interface Vote extends DecisionEvidence {
+export interface Vote extends DecisionEvidence, FeatureVote {
   readonly principalId: string
   readonly step: number
   readonly at: number
-  /** The principal who created the link with which this person was identified. Absent for a person with credentials. */
-  readonly linkBy?: string
-  /** Whether the creator of the link may decide what its holder decided. */
-  readonly sharesRight?: true
-  /** The principal of the browser that used the link, if it has credentials. */
-  readonly browser?: string
 }
 
 /** The state of an approval, with what is known about it. */
@@ -189,7 +160,7 @@ export function findEvidence({
 
 /** Whether an earlier decision decided an approval when it was requested, so that nobody was asked. */
 export function wasUnasked(approval: Pick<Approval, 'state' | 'votes'>): boolean {
-  return findEvidence(approval).grant !== undefined
+  return isPriorDecision(findEvidence(approval))
 }
 
 function hasEvidence(evidence: DecisionEvidence): boolean {

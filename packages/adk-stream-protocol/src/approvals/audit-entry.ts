@@ -2,7 +2,8 @@ import type { ApprovalTerms } from './approval.ts'
 import type { DecisionEvidence } from '../protocol/decision-evidence.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Grant } from './grant.ts'
+import type { FeatureDecision, FeatureEvent, UsedMeans } from './feature-parts.ts'
+import { FEATURE_EVENTS } from './feature-parts.ts'
 
 /** An entry of the audit record: one transition of an approval. It is written together with the transition and never changes. */
 export interface AuditEntry {
@@ -21,34 +22,24 @@ export interface AuditRecord extends AuditEntry {
   readonly seq: number
 }
 
-/** The link with which a person was identified, and the principal who created it. */
-interface UsedLink {
-  readonly linkId: string
-  readonly createdBy: string
-}
-
 /** The channel in which a person decided, such as a chat service, and their account there. */
 interface UsedChannel {
   readonly channel: string
   readonly account: string
 }
 
-/** A grant as it was given. The approval says for which call. */
-type GivenGrant = Pick<Grant, 'id' | 'offer' | 'pinned'>
-
 /** The decision of one person. */
-export interface DecisionEvent extends DecisionEvidence {
+export interface DecisionEvent extends DecisionEvidence, FeatureDecision {
   readonly by: string
   /** The link or the channel with which the person was identified. Absent for a person with credentials. */
-  readonly via?: UsedLink | UsedChannel
-  /** The grant that the person gave with the decision. */
-  readonly gives?: GivenGrant
+  readonly via?: UsedMeans | UsedChannel
   readonly step: number
   readonly reason?: string
 }
 
 /** What happened to an approval. */
 export type AuditEvent =
+  | FeatureEvent
   /** The call as people saw it, and its terms. */
   | {
       readonly type: 'requested'
@@ -62,30 +53,6 @@ export type AuditEvent =
       /** The version of the policy that set the terms, if the application names it. */
       readonly policyVersion?: string
     }
-  /** A link was created with which a person can decide once. */
-  | {
-      readonly type: 'link-created'
-      readonly by: string
-      readonly linkId: string
-      /** As whom its holder decides. */
-      readonly as: { readonly id: string; readonly roles: readonly string[] }
-      readonly expiresAt: number
-    }
-  /** A person opened a link. The browser that opened it before can no longer decide. */
-  | {
-      readonly type: 'link-opened'
-      readonly linkId: string
-      /** The principal of the browser that opened it, if it had credentials. */
-      readonly browser?: string
-    }
-  /** The grants that an approved plan gave, one for each different call of it. */
-  | {
-      readonly type: 'grants-given'
-      readonly grants: readonly (GivenGrant & Pick<Grant, 'toolName'>)[]
-    }
-  /** A grant that was given with this approval covers no further call: somebody revoked it, or text from outside entered a conversation. */
-  | { readonly type: 'grant-revoked'; readonly grantId: string; readonly by: string }
-  | { readonly type: 'grant-suspended'; readonly grantId: string; readonly chatId: string }
   /** A decision in the chat was refused, and the approval stays open. Only the first one is recorded. */
   | { readonly type: 'decision-refused'; readonly by: string; readonly code: string }
   /** An approval that needs further approvals. */
@@ -137,14 +104,7 @@ export type AuditEvent =
     }
 
 /** The events that change neither the state of an approval nor its votes. */
-const ASIDE = [
-  'link-created',
-  'link-opened',
-  'grants-given',
-  'grant-revoked',
-  'grant-suspended',
-  'decision-refused',
-] as const
+const ASIDE = [...FEATURE_EVENTS, 'decision-refused'] as const
 type AsideEvent = Extract<AuditEvent, { readonly type: (typeof ASIDE)[number] }>
 
 /** Whether an event changes neither the state of an approval nor its votes. */

@@ -1,4 +1,6 @@
-import type { Approval, ApprovalStep, ApprovalTerms, Vote } from './approval.ts'
+import type { Approval, ApprovalStep, ApprovalTerms } from './approval.ts'
+import type { PlacedVoter } from './feature-parts.ts'
+import { listCounted } from './feature-parts.ts'
 
 /** The principal who decides, with the roles that `authenticate` returned. */
 export interface Decider {
@@ -90,7 +92,7 @@ export function hasVoted({ votes }: Approval, by: Decider): boolean {
 }
 
 /** The people for whom a vote would count. */
-export type Voter = Pick<Vote, 'principalId' | 'linkBy' | 'sharesRight' | 'browser' | 'delegate'>
+export type Voter = Omit<PlacedVoter, 'step'>
 
 /** Whether a vote in the current step would count twice for somebody. */
 export function isCounted(approval: Approval, voter: Voter): boolean {
@@ -98,25 +100,9 @@ export function isCounted(approval: Approval, voter: Voter): boolean {
   return approval.votes.some((vote) => isSamePerson(vote, { ...voter, step }))
 }
 
-type PlacedVoter = Voter & Pick<Vote, 'step'>
-
 function isSamePerson(one: PlacedVoter, other: PlacedVoter): boolean {
-  const people = listPeople(one, other)
-  return listPeople(other, one).some((id) => people.includes(id))
-}
-
-/**
- * Returns the people for whom a vote counts when it is compared with another one: the voter, the principal of the browser that used a
- * link, the delegate, and the creator of the link. The creator's own vote is another person's only if they may not decide what the link decided: the
- * requester may approve a first step, and ask a manager for the second one.
- */
-function listPeople(
-  { principalId, linkBy, sharesRight, browser, delegate, step }: PlacedVoter,
-  other: PlacedVoter,
-): string[] {
-  const countsCreator = sharesRight ?? (other.linkBy !== undefined || other.step === step)
-  const creator = countsCreator ? linkBy : undefined
-  return [principalId, browser, delegate, creator].filter((id) => id !== undefined)
+  const people = listCounted(one, other)
+  return listCounted(other, one).some((id) => people.includes(id))
 }
 
 export function isAsked(approval: Approval, by: Decider): boolean {

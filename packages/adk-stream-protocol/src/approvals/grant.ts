@@ -56,3 +56,17 @@ export type GrantWrite =
     }
 
 type GrantOwner = Omit<AppChatRef, 'chatId'>
+
+/** A grant as it was given. The approval says for which call. */
+export type GivenGrant = Pick<Grant, 'id' | 'offer' | 'pinned'>
+
+/** What happened to the grants that were given with an approval. */
+export type GrantEvent =
+  /** The grants that an approved plan gave, one for each different call of it. */
+  | {
+      readonly type: 'grants-given'
+      readonly grants: readonly (GivenGrant & Pick<Grant, 'toolName'>)[]
+    }
+  /** A grant that was given with this approval covers no further call: somebody revoked it, or text from outside entered a conversation. */
+  | { readonly type: 'grant-revoked'; readonly grantId: string; readonly by: string }
+  | { readonly type: 'grant-suspended'; readonly grantId: string; readonly chatId: string }

@@ -13,7 +13,7 @@ import {
   maySee,
 } from './deciders.ts'
 import { digestCall } from './digest.ts'
-import type { FeatureWrite } from './feature-write.ts'
+import type { FeatureWrite } from './feature-parts.ts'
 import { pickEvidence } from '../protocol/decision-evidence.ts'
 
 export interface Decision {
@@ -42,7 +42,7 @@ export type DecisionMeans = (
   now: number,
 ) => UsedMeans | Refusal
 
-interface UsedMeans extends Pick<DecisionEvent, 'reply' | 'via' | 'grant' | 'gives' | 'delegate'> {
+interface UsedMeans extends Omit<DecisionEvent, 'by' | 'step' | 'reason'> {
   /** For whom the decision counts, besides the person who decides. */
   readonly voter?: Omit<Voter, 'principalId'>
   /** What else changes in the approval. */

@@ -7,6 +7,8 @@ import { withoutUndefined } from '../shared/collections.ts'
 import type { ApprovalStep, ApprovalTerms, ToolClaims } from './approval.ts'
 import { NO_CLAIMS } from './approval.ts'
 import { isCompletable, isDecidedByOne } from './deciders.ts'
+import type { DelegationPolicy } from './delegation-terms.ts'
+import { DelegationPolicySchema, toDelegationTerms } from './delegation-terms.ts'
 import type { GrantPolicy } from './grant-terms.ts'
 import { findGrantFault, GrantPolicySchema, toGrantTerms } from './grant-terms.ts'
 import type { ReplyPolicy } from './reply-terms.ts'
@@ -25,7 +27,7 @@ export const MAX_DEADLINE_MS = 10 * 365 * 24 * 3_600_000
 const NOT_A_FUNCTION = 'Invalid input: expected function'
 
 /** The terms of an approval: who must approve, by when, and what they see. */
-export interface PolicyTerms extends ReplyPolicy, GrantPolicy {
+export interface PolicyTerms extends ReplyPolicy, GrantPolicy, DelegationPolicy {
   /** Whether the call needs approval at all. Default true. */
   readonly required?: boolean | undefined
   /** The text that the approver reads. Default: the hint of the tool. */
@@ -65,8 +67,6 @@ export interface PolicyTerms extends ReplyPolicy, GrantPolicy {
    * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
    */
   readonly showUserText?: boolean | undefined
-  /** Whether a delegate of a person who may decide can decide in their place, with the option `delegation` of the bridge. Default false. */
-  readonly mayDelegate?: boolean | undefined
   /** Returns whether the result of the tool means that the call failed. Default: `success: false`, `status: 'error'`, or `isError: true` of an MCP tool. */
   readonly isFailure?: FailureFunction | undefined
 }
@@ -104,7 +104,7 @@ export const PolicyTermsSchema = z.strictObject({
   requirePreview: z.boolean().optional(),
   receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
   showUserText: z.boolean().optional(),
-  mayDelegate: z.boolean().optional(),
+  ...DelegationPolicySchema,
   ...ReplyPolicySchema,
   ...GrantPolicySchema,
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
@@ -238,7 +238,7 @@ function toTerms(
   defaults: PolicyDefaults,
 ): ResolvedTerms {
   const { hint = defaults.hint, title = claims?.title, severity, icon } = terms
-  const { preview, requirePreview, receipt, isFailure, showUserText, mayDelegate } = terms
+  const { preview, requirePreview, receipt, isFailure, showUserText } = terms
   const { deadlineMs = defaults.deadlineMs ?? DEFAULT_DEADLINE_MS, idempotent = false } = terms
   const chain = chainOf(terms, chat.principalId)
   return {
@@ -246,7 +246,7 @@ function toTerms(
     ...(preview && { preview: requirePreview ? ('required' as const) : ('optional' as const) }),
     ...((receipt ?? isFailure) && { readsResult: true as const }),
     ...(showUserText && { showsUserText: true as const }),
-    ...(mayDelegate && { mayDelegate: true as const }),
+    ...toDelegationTerms(terms),
     ...(claims && { claims }),
     ...toReplyTerms({ ...terms, isDecidedByOne: isDecidedByOne({ chain }) }, defaults.payload),
     ...toGrantTerms({ ...terms, chain, owner: chat.principalId }, defaults.payload),

@@ -18,10 +18,11 @@ import type { ContextOptions } from '../server/chats/request-context.ts'
 import type { ChangeChat } from '../server/chats/turns/free-chat.ts'
 import type { TurnService } from '../server/chats/turns/turn-service.ts'
 import type { Route } from '../server/http/http-router.ts'
+import type { LevelName } from '../server/operations/metrics.ts'
 import type { BridgeLimits } from '../server/settings/limits.ts'
 import type { TurnInfo } from '../server/settings/observers.ts'
 import type { FindNames } from '../server/routes/principal-names.ts'
-import type { OpenHandlers } from '../server/sockets/frame-handlers.ts'
+import type { OpenHandlers } from '../server/sockets/connection.ts'
 import type { Store } from '../store/store.ts'
 import type { ChatEvents, UntilMet } from '../turns/chat-events.ts'
 import type { OtherTurns, TurnRegistry } from '../turns/turn-registry.ts'
@@ -64,6 +65,8 @@ export interface Module {
 
 /** A feature whose runs of agents stay open in their chats. A bridge has one such module. */
 export interface RunsModule extends Module {
+  /** The name of the number of open runs in metrics. */
+  readonly runsLevel: LevelName
   readonly openRuns: (core: RunsCore) => OpenedRuns
 }
 

@@ -1,4 +1,4 @@
-import type { UsedGrant } from './grants.ts'
+import type { GrantOffer, UsedGrant } from './grants.ts'
 
 /** The words of a person that decided an approval, and how they said it. */
 export interface DecidingWords {
@@ -16,6 +16,17 @@ export interface DecisionEvidence {
   readonly delegate?: string
 }
 
+/** What a person can choose besides the decision. */
+export interface DecisionOffers {
+  /** The grants that the person can choose with the decision. */
+  readonly offers?: readonly GrantOffer[]
+}
+
+/** Whether an earlier decision of the person decided, so that nobody was asked. */
+export function isPriorDecision({ grant }: DecisionEvidence): boolean {
+  return grant !== undefined
+}
+
 /** Returns the evidence of a decision, without other fields. */
 export function pickEvidence({ reply, grant, delegate }: DecisionEvidence): DecisionEvidence {
   return {
@@ -23,4 +34,9 @@ export function pickEvidence({ reply, grant, delegate }: DecisionEvidence): Deci
     ...(grant && { grant }),
     ...(delegate !== undefined && { delegate }),
   }
+}
+
+/** Returns copies of the evidence that the conversation shows. */
+export function copyShownEvidence({ reply, grant }: DecisionEvidence) {
+  return { ...(reply && { reply: { ...reply } }), ...(grant && { grant: { ...grant } }) }
 }

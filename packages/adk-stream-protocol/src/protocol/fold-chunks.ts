@@ -1,3 +1,4 @@
+import { isPriorDecision } from './decision-evidence.ts'
 import type { Chunk, DataChunk } from './chunk.ts'
 import type {
   Message,
@@ -180,9 +181,9 @@ function findDecision(
 ): ToolApproval | undefined {
   for (const part of parts) {
     if (!isApprovalPart(part) || part.data.toolCallId !== toolCallId) continue
-    const { approvalId: id, state, reason, kind, grant } = part.data
+    const { approvalId: id, state, reason, kind } = part.data
     // The answer to a question is the output of its call. Nobody was asked about a call that a grant decided.
-    if (state === 'requested' || kind || grant) return undefined
+    if (state === 'requested' || kind || isPriorDecision(part.data)) return undefined
     const approved = state === 'approved' || state === 'unknown'
     return { id, approved, ...(reason !== undefined && { reason }) }
   }

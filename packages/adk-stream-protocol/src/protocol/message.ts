@@ -1,6 +1,5 @@
-import type { DecisionEvidence } from './decision-evidence.ts'
+import type { DecisionEvidence, DecisionOffers } from './decision-evidence.ts'
 import type { ErrorCode } from './errors.ts'
-import type { GrantOffer } from './grants.ts'
 import { isRecord } from './guards.ts'
 import type { Preview, ShownPreview } from './preview.ts'
 import type { QuestionTerms } from './question-terms.ts'
@@ -96,7 +95,8 @@ export type StepState = 'pending' | 'running' | 'waiting' | 'done' | 'stopped'
 export interface DataParts {
   /** An approval: what people need to know to decide, and its outcome. The id of the part is the id of the approval. */
   readonly approval: QuestionTerms &
-    DecisionEvidence & {
+    DecisionEvidence &
+    DecisionOffers & {
       readonly approvalId: string
       readonly toolCallId: string
       readonly state: ApprovalPhase
@@ -122,8 +122,6 @@ export interface DataParts {
       readonly preview?: ShownPreview
       /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
       readonly path?: readonly string[]
-      /** The grants that the person can choose with the decision. */
-      readonly offers?: readonly GrantOffer[]
       /** When the call ended, or was denied, in ms since 1970. */
       readonly at?: number
       /** Who approved or denied: the owner of the chat (`own`), and the ids of other principals. */

@@ -32,6 +32,7 @@ import type { BridgeModules, ModuleList } from './open-modules.ts'
 import { openModules } from './open-modules.ts'
 import type { Services } from './open-services.ts'
 import { openServices } from './open-services.ts'
+import type { Levels } from './operations/metrics.ts'
 import { Operations } from './operations/operations.ts'
 import type { AnyBridgeOptions, BridgeSettings } from './options.ts'
 import { toSettings } from './options.ts'
@@ -91,14 +92,15 @@ export function openBridge(options: AnyBridgeOptions, list: ModuleList<ModuleOpt
     protocols,
     drain,
   })
-  operations.observe(async () => ({
+  const readLevels = async (): Promise<Levels> => ({
     turns: services.countTurns(),
     sockets: upgrader.size,
     feeds: feeds.size,
-    liveSessions: services.countOpenRuns(),
+    openRuns: services.countOpenRuns(),
     pendingApprovals: await backend.opened?.ledger.countPending(MAX_COUNTED).catch(() => undefined),
     pool: store.opened?.poolStats?.(),
-  }))
+  })
+  operations.observe(readLevels, modules.runsLevel)
   operations.started(untestedAdk)
   const handling = { router, keepAliveMs: limits.keepAliveMs }
   const close = createClose(settings, {

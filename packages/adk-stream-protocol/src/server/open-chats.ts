@@ -29,7 +29,7 @@ import { StoredNews } from './feeds/stored-news.ts'
 import type { TurnInfo } from './settings/observers.ts'
 import type { Operations } from './operations/operations.ts'
 import type { BridgeSettings } from './options.ts'
-import type { OpenHandlers } from './sockets/frame-handlers.ts'
+import type { OpenHandlers } from './sockets/connection.ts'
 
 /** The parts of a bridge that its chats and its endpoints use. */
 export interface SharedParts {

@@ -29,7 +29,7 @@ export interface ModuleList<Options> {
 }
 
 /** What the modules of a bridge add to it. */
-export interface BridgeModules extends Pick<RunsModule, 'openRuns'> {
+export interface BridgeModules extends Pick<RunsModule, 'openRuns' | 'runsLevel'> {
   readonly start: (backend: Backend) => void
   readonly openKinds: (store: Store) => Promise<CallKind[]>
   readonly extendPolicy: (policy: ApprovalPolicy) => ApprovalPolicy
@@ -52,6 +52,7 @@ export function openModules<Options>(
   const modules: readonly Module[] = [runs, ...list.open.map((open) => open(settings))]
   return {
     openRuns: runs.openRuns,
+    runsLevel: runs.runsLevel,
     openKinds: async (store) => {
       const kinds: CallKind[] = []
       for (const { openKinds } of modules) kinds.push(...((await openKinds?.(store)) ?? []))

@@ -19,7 +19,7 @@ import { auditAndTimelineRoutes, readTimeline } from './routes/audit-and-timelin
 import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes, chatRoutes } from './routes/chat-routes.ts'
-import type { OpenHandlers } from './sockets/frame-handlers.ts'
+import type { OpenHandlers } from './sockets/connection.ts'
 import type { SocketProtocol } from './sockets/socket-protocol.ts'
 
 /** The parts of a bridge that serve its chats. */

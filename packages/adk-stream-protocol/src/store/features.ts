@@ -1,4 +1,4 @@
-import type { FeatureWrite } from '../approvals/feature-write.ts'
+import type { FeatureWrite } from '../approvals/feature-parts.ts'
 import type { Relay, Signals } from '../relay/relay.ts'
 import type { RunStatement } from './postgres/database.ts'
 import type { PostgresFeature, PostgresParts } from './postgres/feature-tables.ts'

@@ -1,3 +1,4 @@
+import { isPriorDecision } from '../../protocol/decision-evidence.ts'
 import type { Event } from '@google/adk'
 import type {
   Blob,
@@ -202,11 +203,12 @@ export function translateInner(writer: ChunkWriter, event: Event): void {
  * `output-denied` only after an approval request.
  */
 function readEnding(
-  { state, approvedPayload, grant }: DecidedNote,
+  decided: DecidedNote,
   { error }: Record<string, unknown>,
   isAnswer: boolean,
 ): ToolResult | undefined {
-  if (state === 'denied' && !isAnswer && !grant) return { denied: true }
+  const { state, approvedPayload } = decided
+  if (state === 'denied' && !isAnswer && !isPriorDecision(decided)) return { denied: true }
   if (state !== 'approved') return { errorText: String(error) }
   // For the model, a value that is not an object is wrapped. The person sees what they have entered.
   return isAnswer && approvedPayload !== undefined ? { output: approvedPayload } : undefined

@@ -2,7 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 
 import { z } from 'zod'
 
-import type { Approval, ApprovalLink } from '../../approvals/approval.ts'
+import type { Approval } from '../../approvals/approval.ts'
+import type { ApprovalLink } from '../../approvals/link.ts'
 import { isRefusal, type Refusal } from '../../approvals/approval.ts'
 import { currentStep } from '../../approvals/deciders.ts'
 import { ProtocolError } from '../../protocol/errors.ts'

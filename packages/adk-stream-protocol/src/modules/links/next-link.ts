@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-import type { Approval, ApprovalLink, Refusal } from '../../approvals/approval.ts'
+import type { Approval, Refusal } from '../../approvals/approval.ts'
+import type { ApprovalLink } from '../../approvals/link.ts'
 import type { Decider, Voter } from '../../approvals/deciders.ts'
 import { hasVoted, isAsked, isCounted, isEligible, maySee } from '../../approvals/deciders.ts'
 import type { DecisionMeans, NextNote } from '../../approvals/next-approval.ts'

@@ -16,7 +16,7 @@ import type { LiveSender } from './live-sender.ts'
 import type { LiveSpeaker } from './live-speakers.ts'
 import { readAgent } from '../../server/http/exchange.ts'
 import type { BridgeLimits } from '../../server/settings/limits.ts'
-import type { Connection, FrameHandlers } from '../../server/sockets/frame-handlers.ts'
+import type { Connection, FrameHandlers, OpenRunFrame } from '../../server/sockets/connection.ts'
 import { openTurnHandlers } from '../../server/sockets/frame-handlers.ts'
 import type { AudioMode } from '../../server/sockets/turn-readers.ts'
 
@@ -105,6 +105,25 @@ export function openLiveHandlers(
       turns.close()
     },
   }
+}
+
+/** The handlers of the same frames on a server without live sessions. */
+export function refuseLiveFrames(): Pick<FrameHandlers, OpenRunFrame> {
+  return {
+    text: refuseFrame,
+    audio: refuseFrame,
+    'audio-end': refuseFrame,
+    image: refuseFrame,
+    activity: refuseFrame,
+    interrupt: refuseFrame,
+    watch: refuseFrame,
+    unwatch: refuseFrame,
+    binary: refuseFrame,
+  }
+}
+
+function refuseFrame(): never {
+  throw new ProtocolError('not-live')
 }
 
 /** How the audio of one socket reaches live sessions. */

@@ -10,7 +10,7 @@ import { LiveRuns } from './live-runs.ts'
 import { openLiveSender } from './live-sender.ts'
 import { ApprovalDeadline, Duration, Service } from '../../server/settings/option-schemas.ts'
 import { openTurnHandlers } from '../../server/sockets/frame-handlers.ts'
-import { openLiveHandlers } from './live-handlers.ts'
+import { openLiveHandlers, refuseLiveFrames } from './live-handlers.ts'
 import type { CoreSettings, RunsModule } from '../module.ts'
 import { toChatRuns } from './live-chat-runs.ts'
 
@@ -43,6 +43,7 @@ export function openLive({
   onError,
 }: CoreSettings & LiveBridgeOptions): RunsModule {
   return {
+    runsLevel: ['live_session.active', '{session}', 'Open Gemini Live sessions.'],
     openRuns: (core) => {
       const { backend, servers, events, limits } = core
       const leases = openLiveLeases({ backend, servers, onError })
@@ -69,7 +70,11 @@ export function openLive({
       return {
         runs: toChatRuns({ ...core, runs, owners }),
         openHandlers: (parts) => {
-          if (!runs) return (connection) => openTurnHandlers(connection, parts)
+          if (!runs)
+            return (connection) => ({
+              ...openTurnHandlers(connection, parts),
+              ...refuseLiveFrames(),
+            })
           const live = openLiveSender({
             ...parts,
             runs,

@@ -1,5 +1,6 @@
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { assessRisk } from '../../approvals/risk.ts'
+import type { Substitutes } from '../../approvals/substitutes.ts'
 import { currentStep } from '../../approvals/deciders.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
 import type { Principal } from '../../server/auth/authenticate.ts'
@@ -332,6 +333,17 @@ export function toSummary(
     deadline,
     deciders: { principals, roles },
   }
+}
+
+/** Adds the people who decide in the place of the principals of a step. */
+export async function addSubstitutes(
+  summary: ApprovalSummary,
+  approval: Approval,
+  substitutes: Substitutes | undefined,
+): Promise<ApprovalSummary> {
+  const { deciders } = summary
+  const delegates = (await substitutes?.of(approval, deciders.principals)) ?? []
+  return delegates.length === 0 ? summary : { ...summary, deciders: { ...deciders, delegates } }
 }
 
 /** Returns what a channel shows of an approval: its summary, with the hint and the preview of now. */

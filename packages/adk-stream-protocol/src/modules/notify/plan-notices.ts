@@ -12,7 +12,7 @@ import type { PersonalRecordStore } from '../../store/tables/personal-records.ts
 import type { Pace } from './fast-approvals.ts'
 import { forgetPace, notePace } from './fast-approvals.ts'
 import type { ApprovalSummary, NoticeType, NotifyOptions, PlannedNotice } from './notice.ts'
-import { toSummary } from './notice.ts'
+import { addSubstitutes, toSummary } from './notice.ts'
 
 /** How many audit entries are planned in one transaction. */
 const MAX_ENTRIES = 200
@@ -212,7 +212,7 @@ async function planRequests(
   const step = approval && findBegun(approval, event)
   if (!approval || step === undefined) return []
   const asked = new Set<string>()
-  const summary = await addDelegates(options, toSummary(approval, step), approval)
+  const summary = await addSubstitutes(toSummary(approval, step), approval, options.substitutes)
   return readPlan(options, summary).map(({ tell, after, to }) => {
     const type = asked.has(tell) ? 'approval.reminder' : 'approval.requested'
     asked.add(tell)
@@ -226,17 +226,6 @@ async function planRequests(
     }
     return { tell, body, ...withoutUndefined({ after }) }
   })
-}
-
-/** Adds the people who decide in the place of the principals of a step. */
-async function addDelegates(
-  { substitutes }: PlanOptions,
-  summary: ApprovalSummary,
-  approval: Approval,
-): Promise<ApprovalSummary> {
-  const { deciders } = summary
-  const delegates = (await substitutes?.of(approval, deciders.principals)) ?? []
-  return delegates.length === 0 ? summary : { ...summary, deciders: { ...deciders, delegates } }
 }
 
 /** Returns the index of the step that begins with an event. */

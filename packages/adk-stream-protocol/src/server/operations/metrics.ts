@@ -12,7 +12,8 @@ export interface Levels {
   readonly turns: number
   readonly sockets: number
   readonly feeds: number
-  readonly liveSessions: number
+  /** The runs that stay open in their chats. */
+  readonly openRuns: number
   /** Pending approvals of the application in the whole database. Undefined if they cannot be counted now. */
   readonly pendingApprovals: number | undefined
   /** The connection pool of the store, if it has one. */
@@ -25,6 +26,9 @@ export interface Levels {
       }
     | undefined
 }
+
+/** The name of a level, its unit and its description. */
+export type LevelName = readonly [name: string, unit: string, description: string]
 
 const METER = 'adk-stream-protocol'
 const PREFIX = 'adk_stream_protocol'
@@ -88,14 +92,14 @@ export function createInstruments() {
 }
 
 /** Reads the levels of a bridge whenever metrics are collected. Returns a function that stops this. */
-export function observeLevels(read: () => Promise<Levels>): () => void {
+export function observeLevels(read: () => Promise<Levels>, openRuns: LevelName): () => void {
   const meter = metrics.getMeter(METER)
   const known = observed.get(meter)
   const readers = known ?? new Set()
   readers.add(read)
   if (!known) {
     observed.set(meter, readers)
-    observeSum(meter, readers)
+    observeSum(meter, readers, openRuns)
   }
   return () => void readers.delete(read)
 }
@@ -104,13 +108,17 @@ export function observeLevels(read: () => Promise<Levels>): () => void {
 const observed = new WeakMap<Meter, Set<() => Promise<Levels>>>()
 
 /** Observes the sum over all bridges of this process. With one callback per bridge, the last one would hide the others. */
-function observeSum(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>): void {
-  const level = (name: string, unit: string, description: string) =>
+function observeSum(
+  meter: Meter,
+  readers: ReadonlySet<() => Promise<Levels>>,
+  openRuns: LevelName,
+): void {
+  const level = (...[name, unit, description]: LevelName) =>
     meter.createObservableUpDownCounter(`${PREFIX}.${name}`, { unit, description })
   const turns = level('turn.active', '{turn}', 'Running turns.')
   const sockets = level('socket.active', '{socket}', 'Open sockets.')
   const feeds = level('feed.active', '{feed}', 'Open event feeds.')
-  const sessions = level('live_session.active', '{session}', 'Open Gemini Live sessions.')
+  const runs = level(...openRuns)
   const connections = level('db.connections', '{connection}', 'Connections to the database.')
   const waiting = level('db.waiting', '{request}', 'Requests that wait for a connection.')
   const waitTime = meter.createObservableCounter(`${PREFIX}.db.wait_time`, {
@@ -138,7 +146,7 @@ function observeSum(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>): 
     observe(turns, (levels) => levels.turns)
     observe(sockets, (levels) => levels.sockets)
     observe(feeds, (levels) => levels.feeds)
-    observe(sessions, (levels) => levels.liveSessions)
+    observe(runs, (levels) => levels.openRuns)
     observe(pending, (levels) => levels.pendingApprovals)
     if (!all.some(({ pool }) => pool)) return
     observe(connections, ({ pool }) => pool?.used, { state: 'used' })
@@ -146,6 +154,6 @@ function observeSum(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>): 
     observe(waiting, ({ pool }) => pool?.waiting)
     observe(waitTime, ({ pool }) => pool?.waitedMs && pool.waitedMs / 1_000)
   }
-  const instruments = [turns, sockets, feeds, sessions, connections, waiting, waitTime, pending]
+  const instruments = [turns, sockets, feeds, runs, connections, waiting, waitTime, pending]
   meter.addBatchObservableCallback(callback, instruments)
 }

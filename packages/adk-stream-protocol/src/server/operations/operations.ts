@@ -7,7 +7,7 @@ import { StoreError } from '../../store/store-error.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
 import type { TurnInfo } from '../settings/observers.ts'
 import { catchRejection } from '../settings/observers.ts'
-import type { Levels } from './metrics.ts'
+import type { LevelName, Levels } from './metrics.ts'
 import { createInstruments, observeLevels } from './metrics.ts'
 
 /** The application's hook for log entries. */
@@ -58,9 +58,9 @@ export class Operations {
     this.#log({ level: 'info', event: 'bridge.closed', message: 'The bridge is closed.' })
   }
 
-  /** Reads these levels whenever metrics are collected, until the bridge is closed. */
-  observe(read: () => Promise<Levels>): void {
-    this.#stopObserving = observeLevels(read)
+  /** Reads these levels whenever metrics are collected, until the bridge is closed. `openRuns` names the level of the runs that stay open. */
+  observe(read: () => Promise<Levels>, openRuns: LevelName): void {
+    this.#stopObserving = observeLevels(read, openRuns)
   }
 
   /** A turn has ended. For a live session, every message is a turn. */
@@ -138,7 +138,7 @@ export class Operations {
   /** A request, an upgrade or a frame was refused. */
   refused({ code }: ProtocolError): void {
     this.#metrics.refused.add(1, { 'error.type': code })
-    if (!REPORTED_REFUSALS.has(code)) return
+    if (!REPORTED_REFUSALS.has(code) && !code.startsWith('too-many-')) return
     const count = this.#countRefusal(code)
     if (count === undefined) return
     const message = `Refused ${count === 1 ? 'a request' : `${count} requests`} with ${code}.`
@@ -253,17 +253,13 @@ export class Operations {
 /** The attribute of metrics with the name of a tool. */
 const TOOL = 'gen_ai.tool.name'
 
-/** Refusals that point to a limit or to a wrong setting. All others are only counted. */
+/** Refusals that point to a limit or to a wrong setting, besides those of the limits `too-many-…`. All others are only counted. */
 const REPORTED_REFUSALS: ReadonlySet<string> = new Set([
   'forbidden-origin',
   'forbidden-host',
   'overloaded',
   'too-fast',
   'too-large',
-  'too-many-sockets',
-  'too-many-live-chats',
-  'too-many-turns',
-  'too-many-watchers',
 ])
 
 /** How long a lasting error of the store must not have been seen before the store counts as repaired. */

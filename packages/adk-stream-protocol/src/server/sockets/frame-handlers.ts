@@ -1,57 +1,16 @@
-import type { ClientFrame, ClientFrameOf } from '../../protocol/client-frame.ts'
+import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { type StreamRequest, readStreamRequest } from '../../protocol/stream-request.ts'
 import { defer } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
-import type { Turn } from '../../turns/turn.ts'
-import type { Principal } from '../auth/authenticate.ts'
 import { checkDecidedAs } from '../auth/authenticate.ts'
 import type { ChatService, OpenedTurn, SendToRun } from '../chats/chat-service.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
-import type { Exchange } from '../http/exchange.ts'
 import { readAgent } from '../http/exchange.ts'
-import type { TurnFormat } from '../http/turn-format.ts'
 import type { BridgeLimits } from '../settings/limits.ts'
-import type { AudioMode, ReadOptions, TurnReaders } from './turn-readers.ts'
-
-/**
- * Handles the frames of one socket: one function per frame type. If a handler throws, the client receives a refusal of that frame.
- * Sockets with open runs override some of them: `{ ...turnHandlers, ...handlers }`.
- */
-export type FrameHandlers = {
-  readonly [Type in ClientFrame['type']]: (frame: ClientFrameOf<Type>) => void | Promise<void>
-} & {
-  /** Receives audio as bytes. */
-  readonly binary: (bytes: Uint8Array) => void | Promise<void>
-  /** Sends all turns of a chat to the client. Unlike `watch`, it does not open a run. */
-  readonly join: (chatId: string) => void
-  /** Whether background work runs whose result this client receives. */
-  readonly busy: () => boolean
-  /** Called when the socket is closed. */
-  readonly close: () => void
-}
-
-/** One open socket, as seen by its handlers. */
-export interface Connection {
-  /** The principal that opened the socket. */
-  readonly principal: Principal
-  /** Returns the request that opened the socket. */
-  readonly exchange: () => Exchange
-  /** Returns the format of turns that the client asks for: in its URL, or by this name in a frame. */
-  readonly findFormat: (inFrame?: string) => TurnFormat
-  /** Authenticates again. Throws if the credentials no longer identify the same principal. */
-  readonly checkPrincipal: () => Promise<Principal>
-  readonly send: (frame: ServerFrame) => void
-  /** Sends a turn under a request id. Does nothing if the turn is too long to be replayed. */
-  readonly read: (requestId: string, turn: Turn, options: ReadOptions) => void
-  /** The turns that the client reads. */
-  readonly readers: Pick<TurnReaders, 'find' | 'leave' | 'has' | 'size'>
-}
-
-/** Creates the handlers of a new socket. */
-export type OpenHandlers = (connection: Connection) => FrameHandlers
+import type { Connection, FrameHandlers, OpenRunFrame } from './connection.ts'
+import type { AudioMode } from './turn-readers.ts'
 
 interface TurnHandlersOptions {
   readonly chats: ChatService
@@ -67,7 +26,7 @@ interface TurnHandlersOptions {
 export function openTurnHandlers(
   connection: Connection,
   options: TurnHandlersOptions,
-): FrameHandlers {
+): Omit<FrameHandlers, OpenRunFrame> {
   const requests = new ClientRequests(connection, options)
   const { chats, decisions } = options
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
@@ -100,15 +59,6 @@ export function openTurnHandlers(
       connection.send({ type: 'tool-output-taken', outputId, ok: true })
     },
     ping: ({ nonce }) => connection.send({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
-    text: refuseFrame,
-    audio: refuseFrame,
-    'audio-end': refuseFrame,
-    image: refuseFrame,
-    activity: refuseFrame,
-    interrupt: refuseFrame,
-    watch: refuseFrame,
-    unwatch: refuseFrame,
-    binary: refuseFrame,
     join: () => undefined,
     busy: () => false,
     close: () => requests.close(),
@@ -139,10 +89,6 @@ function createDecisionQueue(): DecisionQueue {
     },
     settled: () => last,
   }
-}
-
-function refuseFrame(): never {
-  throw new ProtocolError('not-live')
 }
 
 /** A request whose turn has not started yet. */

@@ -3,7 +3,7 @@ import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { FrameCodec } from './frame-codec.ts'
-import type { FrameHandlers } from './frame-handlers.ts'
+import type { FrameHandlers } from './connection.ts'
 import type { TurnReaders } from './turn-readers.ts'
 
 /** A protocol of text frames, for clients that do not use the JSON frames. */

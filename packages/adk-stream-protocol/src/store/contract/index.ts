@@ -77,13 +77,13 @@ export type {
 } from '../../locks/lock-store.ts'
 export type {
   Approval,
-  ApprovalLink,
   ApprovalState,
   ApprovalStateName,
   ApprovalStep,
   ApprovalTerms,
   Vote,
 } from '../../approvals/approval.ts'
+export type { ApprovalLink } from '../../approvals/link.ts'
 export type { AuditEntry, AuditEvent, AuditRecord } from '../../approvals/audit-entry.ts'
 export { type Decider, isWaitingFor } from '../../approvals/deciders.ts'
 export { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'

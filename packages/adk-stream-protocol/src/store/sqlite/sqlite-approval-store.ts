@@ -21,7 +21,7 @@ import type {
 } from '../../locks/lock-store.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import type { FeatureWrite } from '../../approvals/feature-write.ts'
+import type { FeatureWrite } from '../../approvals/feature-parts.ts'
 import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { ApprovalRow, AuditRow } from '../rows.ts'

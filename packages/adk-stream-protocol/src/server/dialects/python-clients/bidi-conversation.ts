@@ -15,7 +15,7 @@ import type { LazyBackend } from '../../chats/backend.ts'
 import type { ApprovalDecisions } from '../../chats/decisions/approval-decisions.ts'
 import type { ChatRuns } from '../../chats/chat-runs.ts'
 import { findStoredCall } from '../../chats/host/stored-calls.ts'
-import type { FrameHandlers } from '../../sockets/frame-handlers.ts'
+import type { FrameHandlers } from '../../sockets/connection.ts'
 import type { BidiEvent } from './bidi-events.ts'
 
 /** A call or approval that was looked up by its id. */

@@ -1,3 +1,4 @@
+import { isPriorDecision } from '../../../protocol/decision-evidence.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import { serialiseChunk } from '../../../protocol/chunk.ts'
 import type { DataParts } from '../../../protocol/message.ts'
@@ -73,9 +74,10 @@ class ConfirmationDialect {
   }
 
   /** DI130: ends the confirmation call when the approval is decided, by any client, or expires. */
-  #update({ approvalId, hint, state, kind, grant }: DataParts['approval']): Chunk[] {
+  #update(approval: DataParts['approval']): Chunk[] {
+    const { approvalId, hint, state, kind } = approval
     // The client answers a question with the output of its call, and is not asked about a call that a grant decided.
-    if (kind || grant) return []
+    if (kind || isPriorDecision(approval)) return []
     if (hint !== undefined) this.#hints.set(approvalId, hint)
     const asked = this.#questions.get(approvalId) ?? (this.#resumes ? 'open' : 'ended')
     if (state === 'requested' || asked === 'ended') return []
