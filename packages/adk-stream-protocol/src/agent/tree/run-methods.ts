@@ -1,5 +1,6 @@
-import type { BaseNode } from '@google/adk'
+import type { BaseAgent, BaseNode } from '@google/adk'
 import {
+  isBaseAgent,
   LlmAgent,
   LoopAgent,
   ParallelAgent,
@@ -51,6 +52,18 @@ export function runsAsAdk(part: BaseNode): boolean {
     const original = typeof method === 'function' ? (originals.get(method) ?? method) : method
     return original === Reflect.get(Known.prototype, name)
   })
+}
+
+/** Throws if ADK cannot run an agent live. `name` is that of the agent among several agents of a bridge, or empty. */
+export function assertRunsLive(name: string, agent: object): asserts agent is BaseAgent {
+  if (!isBaseAgent(agent))
+    throw new TypeError(
+      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
+    )
+  if (agent instanceof RemoteA2AAgent)
+    throw new TypeError(
+      `createBridge: \`live\` needs a local agent, and ${agent.name} is a remote one, which ADK cannot run live. Leave out \`live\`, or use it as a tool: new AgentTool({ agent }).`,
+    )
 }
 
 /** Replaces a method that runs an agent or a node. Does nothing if it was replaced before. */

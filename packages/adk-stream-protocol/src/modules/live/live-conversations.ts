@@ -1,7 +1,8 @@
 import type { BaseAgent, RunConfig } from '@google/adk'
-import { Gemini, isBaseAgent, isLlmAgent, PluginManager, RemoteA2AAgent } from '@google/adk'
+import { Gemini, isLlmAgent, PluginManager } from '@google/adk'
 import { Modality } from '@google/genai'
 
+import { assertRunsLive } from '../../agent/tree/run-methods.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { ToolErrors } from '../../calls/run-call.ts'
 import { toLiveAgent } from './gemini/live-agent.ts'
@@ -156,16 +157,4 @@ function findLiveModel(agent: BaseAgent, override: Gemini | string | undefined):
   const model = override ?? (isLlmAgent(agent) ? agent.canonicalModel : undefined)
   if (model instanceof Gemini) return model
   throw new TypeError('createBridge: `live` needs a Gemini model: pass `live.model`.')
-}
-
-/** Throws if ADK cannot run an agent live. `name` is that of the agent among several agents of a bridge, or empty. */
-function assertRunsLive(name: string, agent: object): asserts agent is BaseAgent {
-  if (!isBaseAgent(agent))
-    throw new TypeError(
-      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
-    )
-  if (agent instanceof RemoteA2AAgent)
-    throw new TypeError(
-      `createBridge: \`live\` needs a local agent, and ${agent.name} is a remote one, which ADK cannot run live. Leave out \`live\`, or use it as a tool: new AgentTool({ agent }).`,
-    )
 }
