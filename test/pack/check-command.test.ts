@@ -262,7 +262,7 @@ export const tool = (name: string, requireConfirmation = false): FunctionTool =>
   })
 `
 
-test('[DV1250] [DV1251] [DV1253] an agent in TypeScript is loaded with its own ADK, .env and paths, and its tools are listed', async () => {
+test('[DV1250] [DV1251] [DV1253] [DV1972] an agent in TypeScript is loaded with its own ADK, .env and paths, and its tools are listed by a policy', async () => {
   const project = path.join(folder, 'with-adk')
   write(project, {
     'package.json': '{}',
@@ -281,17 +281,19 @@ console.log('Printed by the agent.')
 const model = new Gemini({ model: process.env['MODEL']! })
 const agent = new LlmAgent({ name, model, tools: [tool('pay'), tool('refund', true), tool('look')] })
 export const rootAgent = new SequentialAgent({ name: 'steps', subAgents: [agent] })
-export const bridge = createBridge({ agent: rootAgent, approvals: { 'p*': () => true, refund: false } })
+export const bridge = createBridge({ agent: rootAgent })
 `,
+    'src/policy.ts': `export const approvals = { 'p*': (): boolean => true, refund: false }`,
   })
-  const { code, stdout, stderr } = await check(project, ['--json'])
+  const args = ['--json', '--export', 'rootAgent', '--policy', 'src/policy.ts']
+  const { code, stdout, stderr } = await check(project, args)
   expect({ code, stderr }).toMatchObject({ code: 0 })
   expect(JSON.parse(stdout)).toMatchObject({
     node: process.versions.node,
     agents: [
       {
         file: path.join('src', 'agent.ts'),
-        export: 'bridge',
+        export: 'rootAgent',
         adk: {
           version: '2.0.0',
           tested: '2.0.0',

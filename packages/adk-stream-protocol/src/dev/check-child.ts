@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { describeLoadError } from './load/describe-load-error.ts'
 import { loadEnvironment } from './load/environment.ts'
 import { LoadError } from './load/load-error.ts'
+import { loadFile } from './load/load-agents.ts'
 import { openLoader } from './load/load-module.ts'
 import { hasCredentials, useEmulator } from './page/model-endpoint.ts'
 import type { AgentReport } from './agents/report-agent.ts'
@@ -15,6 +16,7 @@ export const CheckRequest = z.object({
   file: z.string(),
   exportName: z.string().optional(),
   envFiles: z.array(z.string()).optional(),
+  policyFile: z.string().optional(),
   connect: z.boolean(),
 })
 export type CheckRequest = z.infer<typeof CheckRequest>
@@ -34,7 +36,8 @@ function importReport() {
   return Promise.all([import('./agents/read-exports.ts'), import('./agents/report-agent.ts')])
 }
 
-async function check({ file, exportName, envFiles, connect }: CheckRequest): Promise<CheckReply> {
+async function check(given: CheckRequest): Promise<CheckReply> {
+  const { file, exportName, envFiles, policyFile, connect } = given
   const cwd = process.cwd()
   const shown = path.relative(cwd, file) || file
   loadEnvironment(file, { cwd, envFiles })
@@ -42,10 +45,15 @@ async function check({ file, exportName, envFiles, connect }: CheckRequest): Pro
   if (!hasCredentials(process.env)) useEmulator(process.env, 'http://127.0.0.1:9')
   const loader = await openLoader(file, { cwd, preload: importReport })
   const exports = await loader.load(file)
+  const policyModule =
+    policyFile === undefined ? undefined : await loadFile(loader, policyFile, cwd)
   const adk = readAdkVersion(loader.adkCopies(), cwd)
-  const [{ readExports }, { reportAgent }] = await importReport()
+  const [{ readExports, readPolicy }, { reportAgent }] = await importReport()
   const found = readExports(exports, { file: shown, exportName })
-  const report = await reportAgent(found.settings, { connect })
+  const policy = policyModule && readPolicy(policyModule)
+  const hasOwn = found.kind === 'bridge' || found.options.approvals !== undefined
+  const settings = { ...found.settings, ...(policy && !hasOwn && { approvals: policy }) }
+  const report = await reportAgent(settings, { connect })
   return { type: 'report', exportName: found.exportName, adk, report }
 }
 

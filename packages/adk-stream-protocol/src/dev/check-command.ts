@@ -22,6 +22,7 @@ under any other name, or a bridge or its options as bridge or options. TypeScrip
 
   --export <name>    the export, if the file has several agents
   --env <file>       a file with environment variables; may be repeated. Default: .env beside the agent and in the current folder
+  --policy <file>    a file that exports approvals: which calls need approval
   --connect          connects to the MCP servers of the agent and lists their tools
   --json             prints one JSON object
 
@@ -31,6 +32,7 @@ const OPTIONS = {
   export: { type: 'string' },
   // Not `env-file`: Node 20 takes that option for itself, also after the name of the program.
   env: { type: 'string', multiple: true },
+  policy: { type: 'string' },
   connect: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
@@ -55,6 +57,7 @@ export function runCheckCommand(args: string[], output: CommandOutput): Promise<
         file,
         exportName: values.export,
         envFiles: values.env,
+        policyFile: values.policy === undefined ? undefined : path.resolve(cwd, values.policy),
         connect: values.connect ?? false,
       })
       checked.push({ file: path.relative(cwd, file) || file, reply })

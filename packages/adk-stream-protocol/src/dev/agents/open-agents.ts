@@ -1,7 +1,5 @@
 import path from 'node:path'
 
-import type { ApprovalPolicy } from '../../approvals/policy.ts'
-import { isObject } from '../../protocol/guards.ts'
 import type { Bridge } from '../../server/bridge.ts'
 import type { RootAgent } from '../../server/chats/chat-agents.ts'
 import { toLiveModelAgent } from '../../server/bridge-modules.ts'
@@ -9,10 +7,10 @@ import { createBridge } from '../../server/index.ts'
 import { toObservers } from '../../server/settings/observers.ts'
 import type { AnyBridgeOptions, BridgeOptions, BridgeSettings } from '../../server/options.ts'
 import { toSettings } from '../../server/options.ts'
-import type { AgentModules, LoadedFile } from '../load/load-agents.ts'
+import type { AgentModules } from '../load/load-agents.ts'
 import { LoadError } from '../load/load-error.ts'
 import type { FoundAgent } from './read-exports.ts'
-import { readExports } from './read-exports.ts'
+import { readExports, readPolicy } from './read-exports.ts'
 import type { AgentReport } from './report-agent.ts'
 import { describeError, reportAgent, toSentence } from './report-agent.ts'
 
@@ -88,16 +86,6 @@ export async function openAgents(
 
 function nameRoots({ agents }: BridgeSettings, file: string): OpenedAgents['agents'] {
   return Array.from(agents, ([name, root]) => ({ name: name === '' ? root.name : name, file }))
-}
-
-function readPolicy({ file, exports }: LoadedFile): ApprovalPolicy {
-  const found = exports['approvals'] ?? exports['default']
-  // `createBridge` checks the verdicts.
-  if (isObject(found) || typeof found === 'function') return found as ApprovalPolicy
-  throw new LoadError(
-    'no-agent',
-    `${file}: exports no policy. Export it as approvals: export const approvals = { pay: true }`,
-  )
 }
 
 function readOptionsOf({ file, found }: NamedAgent): AnyBridgeOptions {

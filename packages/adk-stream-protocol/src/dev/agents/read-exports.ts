@@ -1,5 +1,6 @@
 import { isApp, isRunnableRoot } from '@google/adk'
 
+import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { isObject, isRecord } from '../../protocol/guards.ts'
 import type { Bridge } from '../../server/bridge.ts'
 import { findSettings } from '../../server/bridge-settings.ts'
@@ -9,6 +10,7 @@ import { toObservers } from '../../server/settings/observers.ts'
 import type { AnyBridgeOptions, BridgeOptions, BridgeSettings } from '../../server/options.ts'
 import { toSettings } from '../../server/options.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
+import type { LoadedFile } from '../load/load-agents.ts'
 import { LoadError } from '../load/load-error.ts'
 
 /** The agent of a file: a bridge, or the options of one. */
@@ -124,4 +126,15 @@ function readOptions<Options extends Readonly<Record<string, unknown>>>(options:
   // `checkOptions` has checked them.
   const checked = options as Options & BridgeOptions
   return { options: checked, settings: toSettings(checked, toObservers(checked)) }
+}
+
+/** Returns the policy that a file exports. Throws a `LoadError` if there is none. */
+export function readPolicy({ file, exports }: LoadedFile): ApprovalPolicy {
+  const found = exports['approvals'] ?? exports['default']
+  // `createBridge` checks the verdicts.
+  if (isObject(found) || typeof found === 'function') return found as ApprovalPolicy
+  throw new LoadError(
+    'no-agent',
+    `${file}: exports no policy. Export it as approvals: export const approvals = { pay: true }`,
+  )
 }
