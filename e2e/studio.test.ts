@@ -14,6 +14,7 @@ import { findViolations } from './support/axe-violations.ts'
 import { chatPage } from './support/chat-page.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { openTestStudio } from './support/test-studio.ts'
+import { findUntranslatedTexts } from './support/untranslated-texts.ts'
 
 /** A tool with the name of one of the demo's, which does something else. */
 function createPayrollAgent(calls: unknown[], model: BaseLlm): LlmAgent {
@@ -235,6 +236,51 @@ test('[DG1824] a person names somebody on the page of approvals, who sees and de
   await received.getByRole('button', { name: 'Approve', exact: true }).click()
   await hanako.getByText('Filed.', { exact: true }).waitFor()
   expect(calls).toEqual([{ amount: 30, recipient: 'Alice' }])
+})
+
+test('[SD1973] an API key is asked for in Japanese, a wrong one again, and the call continues with the right one', async () => {
+  const config = { credentialKey: 'maps', authScheme: { type: 'apiKey' } } as const
+  const keys: unknown[] = []
+  const look = new FunctionTool({
+    name: 'look_up',
+    description: 'Looks up a place.',
+    parameters: z.object({}),
+    execute: (_input, context) => {
+      const key = context?.getAuthResponse(config)?.apiKey
+      if (key === undefined) context?.requestCredential(config)
+      else keys.push(key)
+      return { found: key !== undefined }
+    },
+  })
+  await using studio = await openTestStudio({
+    agents: (model) => new LlmAgent({ name: 'guide', model, tools: [look] }),
+    bridge: {
+      signIn: {
+        baseUrl: 'http://localhost:1',
+        providers: {
+          maps: { type: 'apiKey', label: '地図', check: (key) => key === 'good' },
+        },
+      },
+    },
+    info: () => ({ signIn: true }),
+  })
+  const page = await studio.openPage({ locale: 'ja-JP' })
+  await chatPage(page).send('[[call look_up {}]][[then]][[say 見つかりました。]]')
+  const card = page.locator('.adk-sign-in')
+  const field = card.getByLabel('地図 の API キー')
+  await field.fill('wrong')
+  await field.press('Enter')
+  const failure = card.locator('.adk-failure')
+  await failure.waitFor()
+  await takeScreenshot(page, 'studio-api-key-ja')
+  expect(await findViolations(page)).toEqual([])
+  expect(await findUntranslatedTexts(page, [/^look_up$|ADK Stream Protocol$/])).toEqual([])
+  expect(await field.inputValue()).toBe('')
+  await field.fill('good')
+  await field.press('Enter')
+  await page.getByText('見つかりました。', { exact: true }).waitFor()
+  expect(keys).toEqual(['good'])
+  expect(await page.content()).not.toMatch(/wrong|good/)
 })
 
 const PARAMETERS = {

@@ -36,7 +36,7 @@ interface TestStudioOptions {
   readonly bridge?: Partial<
     Pick<
       BridgeOptions,
-      'approvals' | 'artifactService' | 'delegation' | 'notify' | 'recordModelCalls'
+      'approvals' | 'artifactService' | 'delegation' | 'notify' | 'recordModelCalls' | 'signIn'
     >
   >
 }
