@@ -108,7 +108,8 @@ export class DecidedTurns {
     if (!(await isTurnLeft(await backend.get(), approval))) return false
     const { chat, messageId } = approval
     const responses = { outputs: [], background: true, continueAfter: approval }
-    const turn = await turnService.resume(chat, messageId, responses)
+    const turn = await turnService.resume(chat, messageId, responses).catch(unlessTaken)
+    if (!turn) return true
     onRecovered(approval, turn)
     await turn.settled
     this.#noteStoreFailure(approval, turn)
@@ -233,6 +234,10 @@ async function isToolGone(
     (tool) => tool === undefined,
     () => false,
   )
+}
+
+function unlessTaken(error: unknown): undefined {
+  if (!(error instanceof CallTakenError)) throw error
 }
 
 function isNothingNew(error: unknown): boolean {

@@ -25,6 +25,7 @@ import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { ChosenAgent } from '../chat-agents.ts'
 import type { ChatRuns } from '../chat-runs.ts'
+import { readCallState } from '../host/stored-calls.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
 import { checkRewind, prepareRewind } from './rewinds.ts'
@@ -41,7 +42,7 @@ export interface TurnServiceOptions extends TurnRunsOptions {
   readonly onResumed: (approval: Approval, turn: Promise<Turn>) => void
 }
 
-/** An open run continues the call that a turn was to resume. */
+/** An open run, or another server, has continued with the call that a turn was to resume. */
 export class CallTakenError extends ProtocolError {
   constructor() {
     super('nothing-new')
@@ -167,7 +168,7 @@ export class TurnService {
   async resume(chat: ChatRef, messageId: string, responses: TurnResponses): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
-    const { decision } = responses
+    const { decision, reports, continueAfter } = responses
     // The agent of a chat was found before its decision was accepted.
     if (!decision) await backend.agents.of(key)
     const approval = decision?.approval ?? responses.approval
@@ -178,16 +179,21 @@ export class TurnService {
       onlyIfFree: decision !== undefined,
       background: responses.background === true,
       finishes: responses.finishes === true,
+      check: async () => {
+        const reported = approval ?? reports
+        // LV640: an open run may have taken the call while this turn waited for the chat, or AP70: a turn of another server.
+        const isTaken =
+          (reported && (await this.#options.isTaken(reported))) ||
+          (reports && (await readCallState(backend, reports)) !== 'asked') ||
+          (continueAfter && !(await findContinuing(backend, continueAfter)))
+        if (isTaken) throw new CallTakenError()
+      },
       prepare: async (turn) => {
-        // LV640: an open run may have taken the call while this turn waited for the chat.
-        const reported = approval ?? responses.reports
-        if (reported && (await this.#options.isTaken(reported))) throw new CallTakenError()
         try {
           if (decision) await this.#recordDecision(backend, turn, decision)
           else if (approval) await this.#startCall(backend, turn, approval)
           // What it has streamed would be stored after the rest of the message.
           await backend.host.endings.settleBefore(messageId)
-          const { continueAfter } = responses
           if (continueAfter && (await findContinuing(backend, continueAfter)))
             await backend.sessions.endLostCalls(key)
           const options = this.#options
