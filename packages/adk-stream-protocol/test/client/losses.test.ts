@@ -15,6 +15,12 @@ import { ClientPage, versions } from './support/client-page.ts'
 const WAIT = { timeout: 120_000, interval: 10 }
 const PAY = `${callPayment(50)}[[then]][[say Done.]]`
 
+/** Loses what a page sends over its socket. */
+function loseFrames({ sockets }: ClientPage): void {
+  const [socket] = sockets
+  if (socket) socket.send = () => undefined
+}
+
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL7] a connection that is lost during a reply is restored, and the message is complete', async () => {
     await using testBridge = await TestBridge.open()
@@ -135,15 +141,56 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
+  test('[CL7] a message whose frame is lost while another turn of the chat runs is sent again', async () => {
+    await using testBridge = await TestBridge.open({ whileRunning: 'queue' })
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = page.openBare()
+    await chat.send('[[say Hello.]]')
+    loseFrames(page)
+    const sent = chat.send('[[say Second.]]')
+    await using other = new ClientPage({ url: testBridge.url, version })
+    const second = await other.open()
+    const begun = second.send('[[say One.]][[wait more]]')
+    await second.untilShown('One.')
+    await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']), WAIT)
+    page.cut()
+    await vi.waitFor(() => expect(page.types).toHaveLength(3), WAIT)
+    testBridge.emulator.release('more')
+    await Promise.all([sent, begun])
+    expect(chat.text).toBe('Second.')
+    expect(await page.load('chat-1')).toHaveLength(6)
+    expect(chat.error).toBeUndefined()
+  })
+
+  test('[CL7] a regenerate whose frame is lost while another turn of the chat runs fails, and the person can try again', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    await chat.send('[[say Hello.]]')
+    loseFrames(page)
+    const again = chat.regenerate()
+    await vi.waitFor(() => expect(page.types.slice(-2)).toEqual(['send', 'send']), WAIT)
+    await using other = new ClientPage({ url: testBridge.url, version })
+    const second = await other.open()
+    const begun = second.send('[[say One.]][[wait more]]')
+    await second.untilShown('One.')
+    page.cut()
+    await vi.waitFor(() => expect(page.types.at(-1)).toBe('resume'), WAIT)
+    await page.transport.ping()
+    testBridge.emulator.release('more')
+    await Promise.all([again.catch(() => undefined), begun])
+    await chat.rest()
+    expect(chat.error).toBeDefined()
+    expect(await page.load('chat-1')).toHaveLength(4)
+  })
+
   test('[CL7] a regenerate whose frame is lost is sent again', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     await chat.send('[[say Hello.]]')
     const old = chat.lastMessage?.id
-    const [socket] = page.sockets
-    // The frame is lost.
-    if (socket) socket.send = () => undefined
+    loseFrames(page)
     const again = chat.regenerate()
     await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']), {
       timeout: 120_000,

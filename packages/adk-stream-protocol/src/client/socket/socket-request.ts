@@ -58,6 +58,8 @@ export class SocketRequest {
   readonly chat: object | undefined
   readonly responseIds: readonly string[]
   state: RequestState = 'unsent'
+  /** Whether the stream is that of a turn that ran when the connection was back. Nothing says yet that the server has got the request. */
+  isUnconfirmed = false
   messageId: string | undefined
   signal: AbortSignal | undefined
   /** The requests that this one replaces, while the server still streams to them. */
@@ -115,6 +117,7 @@ export class SocketRequest {
   }
 
   start(): void {
+    this.isUnconfirmed ||= this.state === 'checking'
     this.state = 'reading'
     this.#opened.resolve(this.stream)
   }
@@ -150,6 +153,13 @@ export class SocketRequest {
     return this.#waitingCalls.size > 0
   }
 
+  /** Whether the server does the same once if it gets the request twice. A message is recognised by its id (TU901). */
+  get isRepeatable(): boolean {
+    const { frame, responseIds } = this
+    if (frame.type === 'resume' || responseIds.length > 0) return true
+    return frame.trigger !== 'regenerate-message' && (frame.messageId ?? undefined) === undefined
+  }
+
   /** Whether a chat reads the stream. */
   get isRead(): boolean {
     return this.isOpen && !this.#detached
@@ -178,8 +188,9 @@ export class SocketRequest {
 
   /** Whether stored messages with these ids show that the server has handled the request. */
   isHandled(storedIds: readonly string[]): boolean {
-    const { state, frame, messageId } = this
-    if (state === 'resuming') return messageId !== undefined && storedIds.includes(messageId)
+    const { state, frame, messageId, isUnconfirmed } = this
+    if (state === 'resuming' && !isUnconfirmed)
+      return messageId !== undefined && storedIds.includes(messageId)
     if (frame.type === 'resume') return true
     // A regenerated message is removed. A user message is stored.
     if (frame.trigger === 'regenerate-message') return !storedIds.includes(frame.messageId ?? '')

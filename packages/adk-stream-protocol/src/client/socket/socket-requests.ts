@@ -87,7 +87,9 @@ export class SocketRequests {
         else if (request.isWaiting && this.#isAbandoned(request)) this.#leave(request)
         return
       case 'end':
-        return this.#end(request, frame.position)
+        return request.isUnconfirmed
+          ? void this.#check(request)
+          : this.#end(request, frame.position)
       case 'no-active':
         return this.#onNotActive(request)
       case 'error':
@@ -98,9 +100,8 @@ export class SocketRequests {
   /** A socket is open: sends what was not sent, and resumes what was interrupted. */
   onOpen(): void {
     for (const request of this.#all) {
-      const { state, frame, responseIds } = request
-      const isRepeatable = responseIds.length > 0 || frame.type === 'resume'
-      if (state === 'unsent' || (state === 'sent' && isRepeatable)) this.#send(request)
+      const { state } = request
+      if (state === 'unsent' || (state === 'sent' && request.isRepeatable)) this.#send(request)
       else if (state === 'stopping') this.#stopAgain(request)
       else this.#resume(request)
     }
