@@ -112,6 +112,17 @@ test('[AR1360] a module imports no other module, and one file of the library nam
   expect(new Set(uses)).toEqual(new Set(['server/bridge-modules.ts']))
 })
 
+test('[AR1960] one file of the stores imports what features store', () => {
+  const ofFeatures = /^store\/(?:sqlite|postgres)\/tables\//
+  const users = sources(SRC).filter((file) =>
+    runtimeImports(path.join(SRC, file)).some((target) => {
+      const resolved = path.relative(SRC, path.resolve(SRC, path.dirname(file), target))
+      return ofFeatures.test(resolved.replaceAll(path.sep, '/'))
+    }),
+  )
+  expect(users.map((file) => file.replaceAll(path.sep, '/'))).toEqual(['store/features.ts'])
+})
+
 test('[AR930] no file of the library imports itself through others', () => {
   const targets = new Map(
     sources(SRC).map((file) => {

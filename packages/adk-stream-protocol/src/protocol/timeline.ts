@@ -108,16 +108,19 @@ interface ToolEntry extends Entry, TimelineCall {
   readonly state: ToolState
 }
 
+/** How a timeline names a tool that runs in a client, and the client that gets its call. */
+export const CLIENT_ENTRY = { tool: 'browser-tool', to: 'browser' } as const
+
 /** A tool that runs in the browser. */
 interface BrowserToolEntry extends Entry, TimelineCall {
-  readonly type: 'browser-tool'
+  readonly type: typeof CLIENT_ENTRY.tool
   readonly state: ToolState
 }
 
 export type AnyToolEntry = ToolEntry | BrowserToolEntry
 
 export function isToolEntry(entry: TimelineEntry): entry is AnyToolEntry {
-  return entry.type === 'tool' || entry.type === 'browser-tool'
+  return entry.type === 'tool' || entry.type === CLIENT_ENTRY.tool
 }
 
 /**
@@ -237,7 +240,7 @@ const isTimelineEntry = isObjectOf<Pick<TimelineEntry, 'id' | 'type' | 'messageI
     'turn',
     'model',
     'tool',
-    'browser-tool',
+    CLIENT_ENTRY.tool,
     'approval',
     'error',
     'interruption',

@@ -1,7 +1,8 @@
 import type { FeatureWrite } from '../approvals/feature-parts.ts'
 import type { Relay, Signals } from '../relay/relay.ts'
-import type { RunStatement } from './postgres/database.ts'
+import type { Clocks, RunStatement } from './postgres/database.ts'
 import type { PostgresFeature, PostgresParts } from './postgres/feature-tables.ts'
+import { statementRunner as runInPostgres } from './postgres/feature-tables.ts'
 import { relayTables } from './postgres/postgres-relay.ts'
 import { postgresBrowserCalls } from './postgres/tables/browser-calls.ts'
 import { postgresCredentials } from './postgres/tables/credentials.ts'
@@ -11,6 +12,7 @@ import { postgresNotices } from './postgres/tables/notices.ts'
 import { postgresPersonalRecords } from './postgres/tables/personal-records.ts'
 import type { Connection } from './sqlite/connection.ts'
 import type { SqliteClocks, SqliteFeature } from './sqlite/feature-tables.ts'
+import { statementRunner as runInSqlite } from './sqlite/feature-tables.ts'
 import { sqliteBrowserCalls } from './sqlite/tables/browser-calls.ts'
 import { sqliteCredentials } from './sqlite/tables/credentials.ts'
 import { sqliteGrants } from './sqlite/tables/grants.ts'
@@ -21,6 +23,7 @@ import { sqliteSignals } from './sqlite/tables/signals.ts'
 import type { FeatureReport, ReportOptions } from './describe.ts'
 import type { BrowserCallStore } from './tables/browser-calls.ts'
 import { reportBrowserCalls } from './tables/browser-calls.ts'
+import type { FeatureStatement } from './tables/feature-tables.ts'
 import type { CredentialStore } from './tables/credentials.ts'
 import type { GrantStore } from './tables/grants.ts'
 import type { LiveSessionStore } from './tables/live-sessions.ts'
@@ -101,29 +104,44 @@ function mapParts<Features extends Readonly<Record<string, unknown>>>(
   return Object.fromEntries(parts) as Opened<Features>
 }
 
+type Writes = SqliteFeature<unknown>['writes']
+
+/** Returns a function that returns the statements with which a transaction stores what a feature adds to it. */
+function prepareWrites(
+  features: readonly { readonly writes?: Writes }[],
+  clock: string,
+): (write: FeatureWrite) => readonly FeatureStatement[] | undefined {
+  const writes = new Map(
+    features.flatMap((feature) => Object.entries(feature.writes?.(clock) ?? {})),
+  )
+  // Each function gets the writes of its type.
+  return (write) => writes.get(write.type)?.(write as never)
+}
+
 /** Returns a function that stores what a feature adds to a transaction. It returns false if that is not possible. */
 export function prepareSqliteWrites(
   connection: Connection,
-  clocks: SqliteClocks,
+  clock: string,
 ): (write: FeatureWrite) => boolean {
-  const writes = new Map(
-    SQLITE_FEATURES.flatMap(({ prepareWrites }) =>
-      Object.entries(prepareWrites?.(connection, clocks) ?? {}),
-    ),
-  )
-  // Each function gets the writes of its type.
-  return (write) => writes.get(write.type)?.(write as never) === true
+  const statementsOf = prepareWrites(SQLITE_FEATURES, clock)
+  const run = runInSqlite(connection)
+  return (write) => {
+    const statements = statementsOf(write)
+    return statements !== undefined && run(statements)
+  }
 }
 
 /** The same for PostgreSQL. */
 export function preparePostgresWrites(
-  parts: Pick<PostgresParts, 'schema' | 'clocks'>,
+  schema: string,
+  { clock }: Clocks,
 ): (run: RunStatement, write: FeatureWrite) => Promise<boolean> {
-  const writes = new Map(
-    POSTGRES_FEATURES.flatMap(({ prepareWrites }) => Object.entries(prepareWrites?.(parts) ?? {})),
-  )
-  // Each function gets the writes of its type.
-  return async (run, write) => (await writes.get(write.type)?.(run, write as never)) === true
+  const statementsOf = prepareWrites(POSTGRES_FEATURES, clock)
+  const runAll = runInPostgres(schema)
+  return async (run, write) => {
+    const statements = statementsOf(write)
+    return statements !== undefined && runAll(run, statements)
+  }
 }
 
 /** Returns what `doctor` prints about the parts of features. */

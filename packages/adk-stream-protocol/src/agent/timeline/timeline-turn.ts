@@ -10,6 +10,7 @@ import type {
   TimelineEntry,
   TimelineCall,
 } from '../../protocol/timeline.ts'
+import { CLIENT_ENTRY } from '../../protocol/timeline.ts'
 import type { EventNotes, ModelTimes } from '../events/event-notes.ts'
 import { findInner, readNotes } from '../events/event-notes.ts'
 import { readCallName } from '../events/input-names.ts'
@@ -93,7 +94,7 @@ class TimelineReader {
       ({ type: 'hand-over', id: `hand-over:${key}`, ...moment }) as const
     for (const toolCallId of handedOver) {
       this.#handedOver.set(toolCallId, at)
-      this.#entries.push({ ...handOver(toolCallId), to: 'browser', toolCallId })
+      this.#entries.push({ ...handOver(toolCallId), to: CLIENT_ENTRY.to, toolCallId })
     }
     const name = actions.transferToAgent
     if (name) this.#entries.push({ ...handOver(id), to: 'agent', name })
@@ -138,7 +139,7 @@ class TimelineReader {
     { at, args }: { at: number; args: Record<string, unknown> },
   ): void {
     this.#tools.set(toolCallId, {
-      type: this.#facts.isClientCall({ toolCallId, toolName }) ? 'browser-tool' : 'tool',
+      type: this.#facts.isClientCall({ toolCallId, toolName }) ? CLIENT_ENTRY.tool : 'tool',
       id: `tool:${toolCallId}`,
       messageId: this.#turn.messageId,
       at,

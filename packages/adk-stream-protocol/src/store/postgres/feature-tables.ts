@@ -1,13 +1,16 @@
-import type { FeatureTables, WriteOf } from '../tables/feature-tables.ts'
+import type {
+  FeatureStatement,
+  FeatureTables,
+  JsonColumns,
+  SharedFeature,
+} from '../tables/feature-tables.ts'
 import type { Clocks, Database, ListenClient, RunStatement } from './database.ts'
+import { queryOf } from './queries.ts'
 
 /** What a feature adds to a PostgreSQL store. */
 export interface PostgresFeature<Part> extends FeatureTables {
   readonly open: (parts: PostgresParts) => Part
-  /** Prepares functions that store what the feature adds to a transaction, by the type of the write. */
-  readonly prepareWrites?: (
-    parts: Pick<PostgresParts, 'schema' | 'clocks'>,
-  ) => Readonly<Record<string, (run: RunStatement, write: never) => Promise<boolean>>>
+  readonly writes?: SharedFeature<Part>['writes']
 }
 
 export interface PostgresParts {
@@ -20,10 +23,50 @@ export interface PostgresParts {
   readonly createClient: (() => ListenClient) | undefined
 }
 
-/** Functions for the writes of a feature, by type. They return false if that is not possible. */
-export type PostgresWrites<Write extends { readonly type: string }> = {
-  readonly [Type in Write['type']]: (
-    run: RunStatement,
-    write: WriteOf<Write, Type>,
-  ) => Promise<boolean>
+/** Adds the SQL that creates its tables to a feature whose statements are the same in both databases. */
+export function inPostgres<Part>(
+  { open, ...feature }: SharedFeature<Part>,
+  create: string,
+): PostgresFeature<Part> {
+  return {
+    ...feature,
+    create,
+    open: ({ turns, schema, clocks: { clock } }) => {
+      const query = queryOf(turns)
+      const prepare = <Row>(sql: string) => query<Row>(sql.replaceAll('$schema', schema))
+      const runAll = statementRunner(schema)
+      return open({
+        clock,
+        rowOrder: 'seq',
+        read: prepare,
+        write: prepare,
+        writeDurably: prepare,
+        transaction: (statements, isDone) =>
+          turns.transaction(
+            async (run, attempt) =>
+              (await runAll(run, statements)) ||
+              (attempt > 0 && isDone !== undefined && (await runAll(run, [isDone]))),
+          ),
+        jsonTable,
+      })
+    },
+  }
+}
+
+function jsonTable(parameter: string, columns: JsonColumns): string {
+  const listed = Object.entries(columns).map((column) => column.join(' '))
+  return `json_to_recordset(${parameter}::json) AS listed (${listed.join(', ')})`
+}
+
+/** Returns a function that runs statements in a transaction. It returns false if one that must have rows has none. */
+export function statementRunner(
+  schema: string,
+): (run: RunStatement, statements: readonly FeatureStatement[]) => Promise<boolean> {
+  return async (run, statements) => {
+    for (const { sql, values, needsRows } of statements) {
+      const rows = await run(sql.replaceAll('$schema', schema), values)
+      if (needsRows && rows.length === 0) return false
+    }
+    return true
+  }
 }

@@ -78,7 +78,7 @@ export class PostgresApprovalStore implements ApprovalStore {
   constructor({ schema, clocks, held, sessions, decisions, reads }: PostgresApprovalStoreOptions) {
     this.#schema = schema
     this.#sql = approvalSql(schema, clocks)
-    this.#writeFeature = preparePostgresWrites({ schema, clocks })
+    this.#writeFeature = preparePostgresWrites(schema, clocks)
     this.#held = held
     this.#sessions = sessions
     this.#decisions = decisions

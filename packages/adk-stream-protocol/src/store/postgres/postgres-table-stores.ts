@@ -1,4 +1,4 @@
-import { IN_CHAT, CHAT_KEY, queryOf } from './tables/queries.ts'
+import { IN_CHAT, CHAT_KEY, queryOf } from './queries.ts'
 import type { ChatStore, Store } from '../store.ts'
 import { chatStore, secretReader } from '../table-stores.ts'
 import type { Database } from './database.ts'

@@ -93,7 +93,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     this.#connection = connection
     this.#clock = clock
     this.#statements = prepareApprovalStatements(connection, clock)
-    this.#writeFeature = prepareSqliteWrites(connection, { clock, leaseClock })
+    this.#writeFeature = prepareSqliteWrites(connection, clock)
     this.#leaseNow = leaseClock
     this.#tick = prepareTick(connection)
     this.#held = held

@@ -1,4 +1,4 @@
-import { IN_CHAT, queriesOf } from './tables/queries.ts'
+import { IN_CHAT, queriesOf } from './queries.ts'
 import type { ChatStore, Store } from '../store.ts'
 import { chatStore, secretReader } from '../table-stores.ts'
 import type { Connection } from './connection.ts'

@@ -1,4 +1,5 @@
-import type { Query, Bytes } from './query.ts'
+import type { FeatureDatabase, SharedFeature } from './feature-tables.ts'
+import type { Bytes } from './query.ts'
 import { toBuffer } from './query.ts'
 import { checkName, ownerColumns } from '../keys.ts'
 import type { Owner } from '../keys.ts'
@@ -69,20 +70,6 @@ export interface TakenAttempt {
   readonly sealed: Uint8Array
 }
 
-/** The statements for credentials. Those that change a credential return a row if they did. */
-interface CredentialQueries {
-  readonly list: Query<CredentialRow>
-  readonly put: Query
-  /** Its last value is the version to replace. */
-  readonly replace: Query
-  readonly remove: Query
-  readonly lockRefresh: Query
-  readonly touch: Query
-  readonly addAttempt: Query
-  readonly takeAttempt: Query<AttemptRow>
-  readonly removeOld: (unusedMs: number) => Promise<void>
-}
-
 interface CredentialRow {
   readonly name: string
   readonly sealed: Bytes
@@ -90,16 +77,51 @@ interface CredentialRow {
   readonly used_at: number
 }
 
-export interface AttemptRow {
+interface AttemptRow {
   readonly principal_id: string
   readonly sealed: Bytes
   readonly is_valid: boolean | number
 }
 
-export function credentialStore(queries: CredentialQueries): CredentialStore {
+export const CREDENTIALS: SharedFeature<CredentialStore> = {
+  owned: ['credentials', 'sign_in_attempts'],
+  open,
+}
+
+function open({ clock, read, write, writeDurably }: FeatureDatabase): CredentialStore {
+  const isNamed = 'app_name = $1 AND principal_id = $2 AND name = $3'
+  const list = read<CredentialRow>(`
+    SELECT name, sealed, version, used_at FROM $schema.credentials
+    WHERE app_name = $1 AND principal_id = $2 ORDER BY name`)
+  const put = writeDurably(`
+    INSERT INTO $schema.credentials AS known (app_name, principal_id, name, sealed, version, used_at, refresh_until)
+    VALUES ($1, $2, $3, $4::bytea, 1, ${clock}, 0)
+    ON CONFLICT (app_name, principal_id, name) DO UPDATE SET sealed = excluded.sealed,
+      version = known.version + 1, used_at = excluded.used_at, refresh_until = 0
+    RETURNING 1`)
+  const replace = writeDurably(`
+    UPDATE $schema.credentials SET sealed = $4::bytea, version = version + 1, used_at = ${clock}, refresh_until = 0
+    WHERE ${isNamed} AND version = $5 RETURNING 1`)
+  const remove = writeDurably(`DELETE FROM $schema.credentials WHERE ${isNamed} RETURNING 1`)
+  const lockRefresh = writeDurably(`
+    UPDATE $schema.credentials SET refresh_until = ${clock} + $5::double precision
+    WHERE ${isNamed} AND version = $4 AND refresh_until <= ${clock} RETURNING 1`)
+  const touch = write(`UPDATE $schema.credentials SET used_at = ${clock} WHERE ${isNamed}`)
+  const addAttempt = writeDurably(`
+    INSERT INTO $schema.sign_in_attempts (app_name, principal_id, id, sealed, expires_at)
+    VALUES ($1, $2, $3, $4::bytea, ${clock} + $5::double precision)`)
+  const takeAttempt = writeDurably<AttemptRow>(`
+    DELETE FROM $schema.sign_in_attempts WHERE app_name = $1 AND id = $2
+    RETURNING principal_id, sealed, expires_at > ${clock} AS is_valid`)
+  const oldAttempts = `FROM $schema.sign_in_attempts WHERE expires_at <= ${clock}`
+  const unused = `FROM $schema.credentials WHERE used_at <= ${clock} - $1::double precision`
+  const findOld = read(`
+    SELECT 1 AS found WHERE EXISTS (SELECT 1 ${oldAttempts}) OR EXISTS (SELECT 1 ${unused})`)
+  const removeAttempts = writeDurably(`DELETE ${oldAttempts}`)
+  const removeUnused = writeDurably(`DELETE ${unused}`)
   return {
     async list(owner) {
-      const rows = await queries.list(...ownerColumns(owner))
+      const rows = await list(...ownerColumns(owner))
       return rows.map(({ name, sealed, version, used_at: usedAt }) => ({
         name,
         sealed: toBuffer(sealed),
@@ -109,32 +131,32 @@ export function credentialStore(queries: CredentialQueries): CredentialStore {
     },
     async save(owner, { name, sealed, version }) {
       const row = [...ownerColumns(owner), checkName('name', name), Buffer.from(sealed)]
-      const saved = await (version === undefined
-        ? queries.put(...row)
-        : queries.replace(...row, version))
+      const saved = await (version === undefined ? put(...row) : replace(...row, version))
       return saved.length > 0
     },
-    async remove(owner, name) {
-      const removed = await queries.remove(...ownerColumns(owner), checkName('name', name))
-      return removed.length > 0
-    },
+    remove: async (owner, name) =>
+      (await remove(...ownerColumns(owner), checkName('name', name))).length > 0,
     async lockRefresh(owner, { name, version, leaseMs }) {
       const key = [...ownerColumns(owner), checkName('name', name)]
-      return (await queries.lockRefresh(...key, version, leaseMs)).length > 0
+      return (await lockRefresh(...key, version, leaseMs)).length > 0
     },
     async touch(owner, name) {
-      await queries.touch(...ownerColumns(owner), checkName('name', name))
+      await touch(...ownerColumns(owner), checkName('name', name))
     },
     async addAttempt(owner, { id, sealed, maxAgeMs }) {
       const key = [...ownerColumns(owner), checkName('id', id)]
-      await queries.addAttempt(...key, Buffer.from(sealed), maxAgeMs)
+      await addAttempt(...key, Buffer.from(sealed), maxAgeMs)
     },
     async takeAttempt(appName, id) {
-      const key = [checkName('appName', appName), checkName('id', id)]
-      const [row] = await queries.takeAttempt(...key)
+      const [row] = await takeAttempt(checkName('appName', appName), checkName('id', id))
       if (!row?.is_valid) return undefined
       return { principalId: row.principal_id, sealed: toBuffer(row.sealed) }
     },
-    removeOld: queries.removeOld,
+    async removeOld(unusedMs) {
+      // Usually nothing is old, and this query takes no lock.
+      if ((await findOld(unusedMs)).length === 0) return
+      await removeAttempts()
+      await removeUnused(unusedMs)
+    },
   }
 }

@@ -3,7 +3,7 @@ import type { AppChatRef } from '../../shared/chat-ref.ts'
 import { chatColumns, checkName, isStorable, ownerColumns, type Owner } from '../keys.ts'
 import { StoreError } from '../store-error.ts'
 import { decodeJson, encodeJson } from '../stored-json.ts'
-import type { Query } from './query.ts'
+import type { FeatureDatabase, FeatureStatements, SharedFeature } from './feature-tables.ts'
 
 /**
  * Reads grants. They change only with the transitions of approvals: `writes` of a transition opens, uses or ends one in the same
@@ -20,14 +20,6 @@ export interface GrantStore {
   dropChat(chat: AppChatRef): Promise<void>
 }
 
-/** The statements of grants. Their first values are the two columns of the owner. */
-interface GrantQueries {
-  readonly list: Query<GrantRow>
-  readonly get: Query<GrantRow>
-  readonly remove: Query
-  readonly dropChat: Query
-}
-
 interface GrantRow {
   readonly body: string
   readonly state: string
@@ -35,21 +27,72 @@ interface GrantRow {
   readonly spent: number
 }
 
-export function grantStore(queries: GrantQueries): GrantStore {
+export const GRANTS: SharedFeature<GrantStore> = {
+  owned: ['grants'],
+  ofChats: ['grants'],
+  open,
+  writes,
+}
+
+const OF_OWNER = 'app_name = $1 AND principal_id = $2'
+
+function open({ clock, rowOrder, read, writeDurably }: FeatureDatabase): GrantStore {
+  const select = `SELECT body, state, uses, spent FROM $schema.grants WHERE ${OF_OWNER}`
+  const list = read<GrantRow>(`
+    ${select} AND state IN ('open', 'suspended') AND (expires_at IS NULL OR expires_at > ${clock})
+    ORDER BY ${rowOrder} DESC LIMIT 100`)
+  const get = read<GrantRow>(`${select} AND grant_id = $3`)
+  const remove = writeDurably(`DELETE FROM $schema.grants WHERE ${OF_OWNER} AND grant_id = $3`)
+  const dropChat = writeDurably(`DELETE FROM $schema.grants WHERE ${OF_OWNER} AND chat_id = $3`)
   return {
-    async list(owner) {
-      return (await queries.list(...ownerColumns(owner))).map(decode)
-    },
-    async get(owner, id) {
-      if (!isStorable(id)) return undefined
-      return (await queries.get(...ownerColumns(owner), id)).map(decode)[0]
-    },
+    list: async (owner) => (await list(...ownerColumns(owner))).map(decode),
+    get: async (owner, id) =>
+      isStorable(id) ? (await get(...ownerColumns(owner), id)).map(decode)[0] : undefined,
     async remove(owner, id) {
-      await queries.remove(...ownerColumns(owner), id)
+      await remove(...ownerColumns(owner), id)
     },
     async dropChat(chat) {
-      await queries.dropChat(...chatColumns(chat))
+      await dropChat(...chatColumns(chat))
     },
+  }
+}
+
+function writes(clock: string): FeatureStatements<GrantWrite> {
+  const replace = `
+    UPDATE $schema.grants SET state = 'replaced'
+    WHERE ${OF_OWNER} AND tool_name = $4 AND scope = $5 AND (scope = 'person' OR chat_id = $3) AND state = 'open'`
+  const replacePlan = `
+    UPDATE $schema.grants SET state = 'replaced'
+    WHERE ${OF_OWNER} AND chat_id = $3 AND scope = '${PLAN_SCOPE}' AND state = 'open'`
+  const add = `
+    INSERT INTO $schema.grants (app_name, principal_id, chat_id, grant_id, tool_name, scope, max_uses, max_spent, expires_at,
+      body, state, uses, spent)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'open', 0, 0)`
+  // Of two servers that use the same grant, the later one waits for the row, and then checks it again.
+  const use = `
+    UPDATE $schema.grants SET uses = uses + 1, spent = spent + $4::bigint
+    WHERE ${OF_OWNER} AND grant_id = $3 AND state = 'open' AND (expires_at IS NULL OR expires_at > ${clock})
+      AND (max_uses IS NULL OR uses < max_uses) AND (max_spent IS NULL OR spent + $4::bigint <= max_spent)
+    RETURNING 1`
+  const end = `
+    UPDATE $schema.grants SET state = $4 WHERE ${OF_OWNER} AND grant_id = $3 AND state IN ('open', 'suspended')`
+  return {
+    open: (write) => {
+      const row = toGrantRow(write)
+      const [appName = '', principalId = '', chatId = '', , toolName = '', scope = ''] = row
+      return [
+        { sql: replace, values: [appName, principalId, chatId, toolName, scope] },
+        { sql: add, values: row },
+      ]
+    },
+    'open-plan': ({ chat, grants }) => [
+      { sql: replacePlan, values: chatColumns(chat) },
+      ...grants.map((grant) => ({ sql: add, values: toGrantRow({ grant }) })),
+    ],
+    use: ({ owner, id, amount }) => [
+      { sql: use, values: [...ownerColumns(owner), id, amount], needsRows: true },
+    ],
+    end: ({ owner, id, state }) => [{ sql: end, values: [...ownerColumns(owner), id, state] }],
   }
 }
 
@@ -67,10 +110,10 @@ function readState(state: string): StoredGrant['state'] {
 type GrantValue = string | number | null
 
 /** The scope in the rows of the grants of plans, which other grants do not replace. */
-export const PLAN_SCOPE = 'plan'
+const PLAN_SCOPE = 'plan'
 
 /** Returns the values of a new grant: owner, chat, id, tool, scope, limits, end, and the rest as JSON. */
-export function toGrantRow({
+function toGrantRow({
   grant,
   max,
 }: Omit<Extract<GrantWrite, { readonly type: 'open' }>, 'type'>): GrantValue[] {

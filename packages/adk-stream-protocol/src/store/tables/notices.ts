@@ -2,7 +2,7 @@ import type { FeatureReport, ReportOptions } from '../describe.ts'
 import { formatTime } from '../describe.ts'
 import { checkName } from '../keys.ts'
 import { StoreError } from '../store-error.ts'
-import type { Query } from './query.ts'
+import type { FeatureDatabase, FeatureStatement, SharedFeature } from './feature-tables.ts'
 
 /**
  * Stores what people are told about approvals, and how far the audit record was read for it. Every method is atomic. Any number of
@@ -127,30 +127,7 @@ export interface SettledNotice {
   readonly reference?: string
 }
 
-/** The statements of notices. Their first value is the name of the application. */
-interface NoticeQueries {
-  readonly position: Query<{ readonly seq: number }>
-  readonly start: Query
-  readonly plan: (
-    appName: string,
-    planned: Pick<PlannedNotices, 'from' | 'to'> & {
-      readonly rows: string
-      readonly ended: readonly string[]
-    },
-  ) => Promise<boolean>
-  readonly listNotified: Query<{ readonly approval_id: string; readonly channel: string }>
-  readonly claim: Query<NoticeRow>
-  readonly settle: Query
-  readonly disable: (appName: string, ...values: readonly string[]) => Promise<void>
-  readonly listDisabled: Query<ChannelAddress>
-  readonly list: Query<NoticeRow>
-  readonly listUndelivered: Query<
-    { readonly app_name: string } & Omit<UndeliveredNotices, 'appName'>
-  >
-  readonly removeOld: Query
-}
-
-export interface NoticeRow {
+interface NoticeRow {
   readonly notice_id: string
   readonly channel: string
   readonly approval_id: string
@@ -162,48 +139,150 @@ export interface NoticeRow {
   readonly reference: string | null
 }
 
-export function noticeStore(queries: NoticeQueries): NoticeStore {
+export const NOTICES: SharedFeature<NoticeStore> = { owned: ['notices'], open }
+
+const COLUMNS = 'notice_id, channel, approval_id, body, state, attempts, due_at, answer, reference'
+
+function open(database: FeatureDatabase): NoticeStore {
+  const { clock, read, write, writeDurably } = database
+  const findPosition = read<{ readonly seq: number }>(
+    'SELECT seq FROM $schema.notice_positions WHERE app_name = $1',
+  )
+  const start = writeDurably(`
+    INSERT INTO $schema.notice_positions (app_name, seq) SELECT $1, coalesce(max(seq), 0) FROM $schema.approval_audit
+    WHERE true ON CONFLICT DO NOTHING`)
+  const listNotified = read<{ readonly approval_id: string; readonly channel: string }>(`
+    SELECT DISTINCT approval_id, channel FROM $schema.notices
+    WHERE app_name = $1 AND approval_id = ANY ($2::text[])
+      AND asks = 1 AND state <> 'ended' AND (attempts > 0 OR due_at <= ${clock})
+    ORDER BY approval_id, channel`)
+  const findDue = read(`
+    SELECT 1 AS found FROM $schema.notices WHERE app_name = $1 AND state = 'waiting' AND due_at <= ${clock} LIMIT 1`)
+  // Of two workers that find the same notice, the later one waits for the row, and then finds it claimed.
+  const claim = write<NoticeRow>(`
+    UPDATE $schema.notices SET worker = $2, claimed_until = ${clock} + $4::double precision, attempts = attempts + 1
+    WHERE app_name = $1 AND state = 'waiting' AND claimed_until <= ${clock} AND notice_id IN (
+      SELECT notice_id FROM (
+        SELECT notice_id, due_at, row_number() OVER (PARTITION BY principal_id ORDER BY due_at, position) AS turn
+        FROM $schema.notices AS due
+        WHERE app_name = $1 AND state = 'waiting' AND due_at <= ${clock} AND claimed_until <= ${clock}
+          AND channel = ANY ($3::text[])
+          AND NOT EXISTS (
+            SELECT 1 FROM $schema.notices AS earlier
+            WHERE earlier.app_name = $1 AND earlier.approval_id = due.approval_id AND earlier.channel = due.channel
+              AND earlier.position < due.position AND earlier.state = 'waiting'
+              AND (earlier.attempts > 0 OR earlier.due_at <= ${clock})
+          )
+      ) AS ready ORDER BY turn, due_at LIMIT $5
+    )
+    RETURNING ${COLUMNS}`)
+  const settle = writeDurably(`
+    UPDATE $schema.notices SET state = $4, due_at = ${clock} + $5::double precision, claimed_until = 0, answer = $6,
+      reference = coalesce($7, reference)
+    WHERE app_name = $1 AND notice_id = $2 AND worker = $3 AND state = 'waiting'`)
+  const listDisabled = read<ChannelAddress>(
+    'SELECT channel, address FROM $schema.notice_channels WHERE app_name = $1',
+  )
+  const list = read<NoticeRow>(`
+    SELECT ${COLUMNS} FROM $schema.notices WHERE app_name = $1 AND approval_id = $2 ORDER BY due_at, position, channel`)
+  const listUndelivered = read<
+    { readonly app_name: string } & Omit<UndeliveredNotices, 'appName'>
+  >(`
+    SELECT app_name, channel, state, count(*)::integer AS count, max(answer) AS answer FROM $schema.notices
+    WHERE answer IS NOT NULL AND (state = 'waiting' OR state = 'failed' AND due_at > ${clock} - 86400000)
+    GROUP BY app_name, channel, state ORDER BY app_name, channel, state`)
+  const removeOld = write(`
+    DELETE FROM $schema.notices WHERE state <> 'waiting' AND due_at <= ${clock} - $1::double precision`)
   const position = async (appName: string): Promise<number> => {
-    const [row] = await queries.position(checkName('appName', appName))
+    const [row] = await findPosition(checkName('appName', appName))
     if (row) return row.seq
-    await queries.start(appName)
+    await start(appName)
     return position(appName)
   }
   return {
     position,
-    plan: (appName, { from, to, notices, ended }) =>
-      queries.plan(appName, { from, to, ended, rows: JSON.stringify(notices.map(toRow)) }),
+    plan: (appName, planned) =>
+      database.transaction(toPlanStatements(database, appName, planned), {
+        sql: 'SELECT 1 FROM $schema.notice_positions WHERE app_name = $1 AND seq = $2',
+        values: [appName, planned.to],
+        needsRows: true,
+      }),
     async listNotified(appName, approvalIds) {
-      const rows = await queries.listNotified(appName, approvalIds)
+      const rows = await listNotified(appName, approvalIds)
       return rows.map(({ approval_id: approvalId, channel }) => ({ approvalId, channel }))
     },
     async claim(appName, { worker, channels, claimMs, limit }) {
-      return (await queries.claim(appName, worker, channels, claimMs, limit)).map(decode)
+      // Usually nothing is due, and this query takes no lock.
+      if ((await findDue(appName)).length === 0) return []
+      return (await claim(appName, worker, channels, claimMs, limit)).map(decode)
     },
     async settle(appName, { id, worker, state, retryMs = 0, answer, reference }) {
       const result = [state, retryMs, answer ?? null, reference ?? null]
-      await queries.settle(appName, id, worker, ...result)
+      await settle(appName, id, worker, ...result)
     },
-    disable: (appName, { channel, address, reason }) =>
-      queries.disable(appName, channel, address, reason),
+    async disable(appName, { channel, address, reason }) {
+      const sql = `
+        INSERT INTO $schema.notice_channels (app_name, channel, address, reason) VALUES ($1, $2, $3, $4)
+        ON CONFLICT DO NOTHING`
+      const fail = `
+        UPDATE $schema.notices SET state = 'failed', due_at = ${clock}, answer = $3
+        WHERE app_name = $1 AND channel = $2 AND state = 'waiting'`
+      await database.transaction([
+        { sql, values: [appName, channel, address, reason] },
+        { sql: fail, values: [appName, channel, reason] },
+      ])
+    },
     async listDisabled(appName) {
-      return [...(await queries.listDisabled(appName))]
+      return [...(await listDisabled(appName))]
     },
-    async list(appName, approvalId) {
-      return (await queries.list(appName, checkName('approvalId', approvalId))).map(decode)
-    },
+    list: async (appName, approvalId) =>
+      (await list(appName, checkName('approvalId', approvalId))).map(decode),
     async listUndelivered() {
-      const rows = await queries.listUndelivered()
+      const rows = await listUndelivered()
       return rows.map(({ app_name: appName, ...undelivered }) => ({ appName, ...undelivered }))
     },
     async removeOld(olderThanMs) {
-      await queries.removeOld(olderThanMs)
+      await removeOld(olderThanMs)
     },
   }
 }
 
+/** Returns the statements that add what was planned, if no other process has moved the position. */
+function toPlanStatements(
+  { clock, jsonTable }: FeatureDatabase,
+  appName: string,
+  { from, to, notices, ended }: PlannedNotices,
+): FeatureStatement[] {
+  const move = `UPDATE $schema.notice_positions SET seq = $3 WHERE app_name = $1 AND seq = $2 RETURNING 1`
+  const add = `
+    INSERT INTO $schema.notices (app_name, principal_id, notice_id, channel, approval_id, position, asks, body, state,
+      due_at, attempts, claimed_until)
+    SELECT $1, principal_id, notice_id, channel, approval_id, position, asks, body, 'waiting', ${clock} + after_ms, 0, 0
+    FROM ${jsonTable('$2', PLANNED)} WHERE true ON CONFLICT DO NOTHING`
+  const end = `
+    UPDATE $schema.notices SET state = 'ended', due_at = ${clock}
+    WHERE app_name = $1 AND approval_id = ANY ($2::text[]) AND asks = 1 AND state = 'waiting' AND attempts = 0
+      AND due_at > ${clock}`
+  return [
+    { sql: move, values: [appName, from, to], needsRows: true },
+    { sql: add, values: [appName, JSON.stringify(notices.map(toRow))] },
+    { sql: end, values: [appName, ended] },
+  ]
+}
+
+const PLANNED = {
+  principal_id: 'text',
+  notice_id: 'text',
+  channel: 'text',
+  approval_id: 'text',
+  position: 'double precision',
+  asks: 'integer',
+  body: 'text',
+  after_ms: 'double precision',
+} as const
+
 /** Returns a notice with the names of the columns. */
-function toRow(notice: NewNotice): Readonly<Record<string, string | number>> {
+function toRow(notice: NewNotice): Readonly<Record<keyof typeof PLANNED, string | number>> {
   return {
     notice_id: checkName('id', notice.id),
     channel: checkName('channel', notice.channel),

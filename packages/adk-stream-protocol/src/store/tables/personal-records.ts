@@ -1,5 +1,6 @@
+import type { RequiredRecord } from '../../approvals/required-record.ts'
 import { checkName, isStorable, ownerColumns, type Owner } from '../keys.ts'
-import type { Query } from './query.ts'
+import type { FeatureDatabase, FeatureStatements, SharedFeature } from './feature-tables.ts'
 
 /**
  * Stores small records of people, such as where they receive notifications, and who decides for them while they are away. Every method
@@ -40,15 +41,6 @@ export interface PersonalRecord {
   readonly expiresAt?: number
 }
 
-/** The statements of personal records. Their first values are the columns of a principal. */
-interface PersonalRecordQueries {
-  readonly put: Query
-  readonly list: Query<PersonalRecordRow>
-  readonly listAbout: Query<PersonalRecordRow>
-  readonly remove: Query
-  readonly removeOld: Query
-}
-
 interface PersonalRecordRow {
   readonly principal_id: string
   readonly record_id: string
@@ -58,28 +50,59 @@ interface PersonalRecordRow {
   readonly expires_at: number | null
 }
 
-export function personalRecordStore(queries: PersonalRecordQueries): PersonalRecordStore {
+export const PERSONAL_RECORDS: SharedFeature<PersonalRecordStore> = {
+  owned: ['personal_records'],
+  open,
+  writes,
+}
+
+const IN_KIND = 'app_name = $1 AND principal_id = $2 AND kind = $3'
+
+function open({ clock, read, write, writeDurably }: FeatureDatabase): PersonalRecordStore {
+  const select =
+    'SELECT principal_id, record_id, about, body, stored_at, expires_at FROM $schema.personal_records'
+  const listed = `${isCurrent(clock)} ORDER BY stored_at, record_id LIMIT 1000`
+  const put = writeDurably(`
+    INSERT INTO $schema.personal_records (app_name, principal_id, kind, record_id, about, body, stored_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, ${clock}, ${clock} + $7::double precision)
+    ON CONFLICT (app_name, principal_id, kind, record_id) DO UPDATE
+    SET about = excluded.about, body = excluded.body, stored_at = excluded.stored_at, expires_at = excluded.expires_at`)
+  const list = read<PersonalRecordRow>(`${select} WHERE ${IN_KIND} AND ${listed}`)
+  const listAbout = read<PersonalRecordRow>(
+    `${select} WHERE app_name = $1 AND about = $2 AND kind = $3 AND ${listed}`,
+  )
+  const remove = writeDurably(
+    `DELETE FROM $schema.personal_records WHERE ${IN_KIND} AND record_id = $4 RETURNING 1`,
+  )
+  const removeOld = write(`DELETE FROM $schema.personal_records WHERE expires_at <= ${clock}`)
   return {
     async put(owner, { kind, id, about, body, forMs }) {
       const other = about === undefined ? null : checkName('about', about)
       const key = [...ownerColumns(owner), checkName('kind', kind), checkName('id', id)]
-      await queries.put(...key, other, checkName('body', body), forMs ?? null)
+      await put(...key, other, checkName('body', body), forMs ?? null)
     },
-    async list(owner, kind) {
-      return (await queries.list(...ownerColumns(owner), kind)).map(decode)
-    },
-    async listAbout(other, kind) {
-      return (await queries.listAbout(...ownerColumns(other), kind)).map(decode)
-    },
-    async remove(owner, { kind, id }) {
-      if (!isStorable(id)) return false
-      return (await queries.remove(...ownerColumns(owner), kind, id)).length > 0
-    },
+    list: async (owner, kind) => (await list(...ownerColumns(owner), kind)).map(decode),
+    listAbout: async (other, kind) => (await listAbout(...ownerColumns(other), kind)).map(decode),
+    remove: async (owner, { kind, id }) =>
+      isStorable(id) && (await remove(...ownerColumns(owner), kind, id)).length > 0,
     async removeOld() {
-      await queries.removeOld()
+      await removeOld()
     },
   }
 }
+
+/** A record that is there stays until the transaction ends. */
+function writes(clock: string): FeatureStatements<RequiredRecord> {
+  const find = `
+    SELECT 1 FROM $schema.personal_records WHERE ${IN_KIND} AND record_id = $4 AND ${isCurrent(clock)} FOR SHARE`
+  return {
+    'require-record': ({ owner, kind, id }) => [
+      { sql: find, values: [...ownerColumns(owner), kind, id], needsRows: true },
+    ],
+  }
+}
+
+const isCurrent = (clock: string): string => `(expires_at IS NULL OR expires_at > ${clock})`
 
 function decode(row: PersonalRecordRow): PersonalRecord {
   return {

@@ -1,4 +1,4 @@
-import { IN_CHAT, CHAT_KEY, queryOf } from './queries.ts'
+import { IN_CHAT, CHAT_KEY, queryOf } from '../queries.ts'
 import type { LiveSessionStore } from '../../tables/live-sessions.ts'
 import { liveSessionStore } from '../../tables/live-sessions.ts'
 import type { PostgresFeature, PostgresParts } from '../feature-tables.ts'

@@ -1,4 +1,4 @@
-import { IN_CHAT, queriesOf, toSql } from './queries.ts'
+import { IN_CHAT, queriesOf, toSql } from '../queries.ts'
 import type { BrowserCallStore } from '../../tables/browser-calls.ts'
 import type { BrowserCallRow } from '../../tables/browser-calls.ts'
 import { browserCallStore } from '../../tables/browser-calls.ts'

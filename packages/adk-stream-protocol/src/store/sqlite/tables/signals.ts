@@ -1,4 +1,4 @@
-import { queriesOf } from './queries.ts'
+import { queriesOf } from '../queries.ts'
 import type { Signals } from '../../../relay/relay.ts'
 import type { SignalRow } from '../../tables/signals.ts'
 import { decodeSignal } from '../../tables/signals.ts'

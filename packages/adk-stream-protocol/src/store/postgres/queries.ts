@@ -1,5 +1,5 @@
-import type { Query } from '../../tables/query.ts'
-import type { Database } from '../database.ts'
+import type { Query } from '../tables/query.ts'
+import type { Database } from './database.ts'
 
 export const IN_CHAT = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
 

@@ -1,5 +1,5 @@
-import type { Query, QueryValue } from '../../tables/query.ts'
-import type { Connection, SqlValue } from '../connection.ts'
+import type { Query, QueryValue } from '../tables/query.ts'
+import type { Connection, SqlValue } from './connection.ts'
 
 export const IN_CHAT = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
 
