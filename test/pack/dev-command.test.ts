@@ -160,11 +160,11 @@ test('[DV1320] [DV1321] [DV1322] [DV1323] [DV1324] an agent is served without a 
   write('', { 'go.txt': '' })
   expect(await waiting).toContain('{"version":1}')
 
-  write('', { 'agent.mjs': 'export const a = 1\nexport const b = (;\n' })
+  write('', { 'agent.mjs': 'export const a = 1\r\nexport const b = (;\r\n' })
   await dev.until(/✖ agent\.mjs:2: Unexpected token ';'\.[^]*The page still uses/)
   const { problem } = await readInfo(url)
   expect(problem).toMatchObject({ file: 'agent.mjs', line: 2 })
-  expect(problem?.codeFrame).toContain('> 2 | export const b = (;')
+  expect(problem?.codeFrame?.split('\n')).toContain('> 2 | export const b = (;')
   await decide(url, second)
   await vi.waitUntil(() => readEffects().includes('43'), { timeout: 30_000 })
 
