@@ -334,6 +334,16 @@ test('[DV1325] bad input is one sentence and exit code 2', async () => {
   )
 })
 
+test('[DV1325] a signal ends the command while a version is being loaded', async () => {
+  const cwd = path.join(folder, 'endless')
+  mkdirSync(cwd)
+  writeFileSync(path.join(cwd, 'agent.mjs'), `console.log('loading')\nfor (;;);\n`)
+  const dev = new Command(cwd, ['--port', '0'], STUDIO)
+  await dev.until(/loading/)
+  dev.stop()
+  expect(await dev.exited).toBe(0)
+})
+
 longTest(
   '[DV1320] without the package of the page, the command says how to install it',
   async () => {

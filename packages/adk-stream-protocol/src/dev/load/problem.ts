@@ -54,7 +54,9 @@ function createCodeFrame({ file, line, column }: Place): string | undefined {
 
 function readLines(file: string): string[] {
   try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '').split(/\r?\n/)
+    return readFileSync(file, 'utf8')
+      .replace(/\r?\n$/, '')
+      .split(/\r?\n/)
   } catch {
     // The file was removed meanwhile.
     return []

@@ -36,7 +36,7 @@ export class AgentReloader {
   readonly #options: AgentReloaderOptions
   /** The process that serves new connections. */
   #current: { readonly process: AgentProcess; readonly since: number } | undefined
-  /** The process for the next version, which has imported ADK. */
+  /** The process for the next version. It imports ADK before there is one. */
   #next: AgentProcess | undefined
   #problem: Problem | undefined
   #loading: Promise<void> | undefined
@@ -69,6 +69,8 @@ export class AgentReloader {
     this.#isClosed = true
     this.#current = undefined
     this.#waiting.release()
+    // It has no work, and while it loads code, it reads no messages.
+    this.#next?.kill()
     await Promise.all(Array.from(this.#processes, (each) => each.close(drainMs)))
   }
 
@@ -81,10 +83,10 @@ export class AgentReloader {
     while (this.#isChanged && !this.#isClosed) {
       this.#isChanged = false
       const since = performance.now()
-      const process = this.#next ?? this.#start()
-      this.#next = undefined
+      const process = (this.#next ??= this.#start())
       const result = await process.load(this.#options.request)
       if (this.#isClosed) return
+      this.#next = undefined
       if (result.type === 'ready') this.#replaceBy(process)
       else this.#keep(result.problem)
       this.#options.onLoaded({ result, ms: performance.now() - since })
