@@ -28,6 +28,8 @@ export class ChatLocks {
   readonly #appName: string
   /** The locks that this process holds. */
   readonly #held = new Map<string, OwnLock>()
+  /** The tokens of the locks that this process holds, or is taking. */
+  readonly #tokens = new Set<string>()
   /** The locks that could not be released: token → chat. */
   readonly #unreleased = new Map<string, AppChatRef>()
 
@@ -60,7 +62,14 @@ export class ChatLocks {
     } catch (error) {
       this.#unreleased.set(token, chat)
       throw error
+    } finally {
+      this.#tokens.delete(token)
     }
+  }
+
+  /** Whether a token is that of a lock that this process holds, or is taking. Otherwise it is stored only if it could not be released. */
+  has(token: string): boolean {
+    return this.#tokens.has(token)
   }
 
   /** LG29: releases the locks that could not be released. While this process renews its lease, they would not expire. */
@@ -133,6 +142,11 @@ export class ChatLocks {
     return locked === undefined ? undefined : { chat: key, token }
   }
 
+  /** Whether this process has locked the run that stays open in a chat. */
+  holdsOpenRun(chat: AppChatRef): boolean {
+    return this.#held.has(toChatKey(toOpenRun(chat)))
+  }
+
   async unlockOpenRun({ chat, token }: OwnLock): Promise<void> {
     await this.unlock(chat, token)
   }
@@ -162,17 +176,23 @@ export class ChatLocks {
     lock: Pick<ChatLock, 'token' | 'background' | 'reads'>,
   ): Promise<string | undefined> {
     const { worker, leaseMs } = this.#lease
+    const { token } = lock
+    this.#tokens.add(token)
     try {
-      if (!(await this.#store.lockChat(chat, { worker, leaseMs, ...lock }))) return undefined
+      if (!(await this.#store.lockChat(chat, { worker, leaseMs, ...lock }))) {
+        this.#tokens.delete(token)
+        return undefined
+      }
     } catch (error) {
+      this.#tokens.delete(token)
       // LG29: it may be stored.
-      this.#unreleased.set(lock.token, chat)
+      this.#unreleased.set(token, chat)
       throw error
     }
     const key = toChatKey(chat)
-    this.#held.set(key, { chat, token: lock.token })
+    this.#held.set(key, { chat, token })
     this.#lease.hold(key)
-    return lock.token
+    return token
   }
 
   #listLockedByOthers(appName: string, principalId: string): Promise<string[]> {

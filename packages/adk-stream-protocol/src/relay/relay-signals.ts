@@ -122,8 +122,11 @@ const ANSWER_MS = 5_000
 export function pollSignals(options: PolledSignalsOptions): PolledSignals {
   const { signals: relay, isAwaited } = options
   const signals = new RelaySignals({ ...options, relay, timeoutMs: ANSWER_MS })
+  let readUntil = -Infinity
   const timer = setInterval(() => {
-    if (isAwaited() || signals.isWaiting) void signals.take()
+    // A request may have been sent just before this process had nothing to stop any more. The other process waits for the reply.
+    if (isAwaited() || signals.isWaiting) readUntil = performance.now() + ANSWER_MS
+    if (performance.now() < readUntil) void signals.take()
   }, POLL_MS)
   timer.unref()
   return {

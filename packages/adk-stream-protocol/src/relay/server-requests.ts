@@ -25,15 +25,18 @@ export const AboutChat = z.object({
   chat: z.object({ appName: z.string(), principalId: z.string(), chatId: z.string() }),
 })
 
-/** Stops the turn of a chat, or of one message. Replies when it is settled, with false if there is none. */
+/** The lock of a chat. A request that arrives late does not concern the turn that has locked the chat since. */
+const AboutLock = AboutChat.extend({ token: z.string() })
+
+/** Stops the turn that has locked a chat, or only that of one message. Replies when it is settled, with false if there is none. */
 export const STOP_CHAT = {
   name: 'stop-chat',
-  body: AboutChat.extend({ messageId: z.string().optional() }),
+  body: AboutLock.extend({ messageId: z.string().optional() }),
   reply: z.boolean(),
 }
 
 /** Stops a turn that waits for the answer to a question. Replies when it is settled, with false if there is none. */
-export const STOP_ASKING = { name: 'stop-asking', body: AboutChat, reply: z.boolean() }
+export const STOP_ASKING = { name: 'stop-asking', body: AboutLock, reply: z.boolean() }
 
 /** Stops a published turn, or only if no server reads it. Replies when it is settled, with false if it continues. */
 export const STOP_TURN = {

@@ -19,7 +19,7 @@ import { endQuestion } from './chats/recovery/lost-questions.ts'
 import { OutcomeReader } from './chats/turns/outcome-reader.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import type { DecidedCallRef } from './chats/host/stored-calls.ts'
-import { TurnService } from './chats/turns/turn-service.ts'
+import { TurnService, type TurnServiceOptions } from './chats/turns/turn-service.ts'
 import type { RelayHandlers } from './chats/turns/relayed-turns.ts'
 import { RelayedTurns } from './chats/turns/relayed-turns.ts'
 import type { ApprovalChange, ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
@@ -86,13 +86,25 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const elsewhere = new RelayedTurns({ limits, onError })
   const servers = new OtherServers({ backend, ask: () => elsewhere.ask })
   const turns = openTurns(settings, shared, { elsewhere, reports })
+  const isLocked = async (token: string) => (await backend.get()).ledger.locks.has(token)
   servers.handle(
-    onRequest(STOP_CHAT, ({ chat, messageId }) => turns.stopHere(chat, messageId)),
-    onRequest(STOP_ASKING, ({ chat }) => turns.stopAsking(chat)),
+    onRequest(
+      STOP_CHAT,
+      async ({ chat, token, messageId }) =>
+        (await isLocked(token)) && turns.stopHere(chat, messageId),
+    ),
+    onRequest(
+      STOP_ASKING,
+      async ({ chat, token }) => (await isLocked(token)) && turns.stopAsking(chat),
+    ),
   )
   // A turn asks before it resumes, and open runs stream their messages in turns.
-  const isTaken: ChatRuns['continues'] = (approval) => runs.continues(approval)
-  const turnService = openTurnService(settings, shared, { turns, reports, isTaken })
+  const openRuns: TurnServiceOptions['runs'] = {
+    continues: (approval) => runs.continues(approval),
+    leave: (chat) => runs.leave(chat),
+    whileNone: (chat, work) => runs.whileNone(chat, work),
+  }
+  const turnService = openTurnService(settings, shared, { turns, reports, runs: openRuns })
   const onRecovered = ({ chat }: Approval, turn: Turn): void => reports.recovered.call(chat, turn)
   const decidedTurns = new DecidedTurns({ backend, turnService, onRecovered, onError })
   const { runs, openHandlers } = modules.openRuns({
@@ -258,13 +270,13 @@ function openTurns(
 
 interface TurnServiceNeeds extends Pick<ChatParts, 'turns'> {
   readonly reports: Reports
-  readonly isTaken: ChatRuns['continues']
+  readonly runs: TurnServiceOptions['runs']
 }
 
 function openTurnService(
   settings: BridgeSettings,
   shared: SharedParts,
-  { turns, reports, isTaken }: TurnServiceNeeds,
+  { turns, reports, runs }: TurnServiceNeeds,
 ): TurnService {
   const { backend, events, operations } = shared
   const { exposeState, onError, onChunk, whilePending = 'keep' } = settings
@@ -275,7 +287,7 @@ function openTurnService(
     onTurn: ({ messageId, turn, ...chat }) => events.turnStarted(chat, { messageId, turn }),
     onLateResults: (message) => reports.changedLater.call(message),
     onResumed: (approval, turn) => reports.resumed.call(approval, turn),
-    isTaken,
+    runs,
     onTurnEnd: (turn, outcome, isSpoken) => operations.turnEnded(turn, outcome, isSpoken),
     whilePending,
   })

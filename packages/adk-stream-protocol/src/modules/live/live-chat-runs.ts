@@ -8,6 +8,7 @@ import type { LazyBackend } from '../../server/chats/backend.ts'
 import { toAppChat } from '../../server/chats/backend.ts'
 import type { ChatRuns, LeftResponses, OwnResponses } from '../../server/chats/chat-runs.ts'
 import { findStoredCall } from '../../server/chats/host/stored-calls.ts'
+import type { LiveLeases } from './live-leases.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { NOT_STORED } from './live-runs.ts'
@@ -17,6 +18,7 @@ interface LiveChatRunsParts {
   /** The live sessions of this process. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
   readonly owners: LiveOwners
+  readonly leases: Pick<LiveLeases, 'end' | 'whileNone'>
   /** The turns of other processes. */
   readonly otherTurns: OtherTurns
   readonly untilMet: UntilMet
@@ -26,13 +28,15 @@ interface LiveChatRunsParts {
 
 /** Live sessions, as the core knows them. Other processes may have some, also if this one has none. */
 export function toChatRuns(parts: LiveChatRunsParts): ChatRuns {
-  const { runs, owners } = parts
+  const { runs, owners, leases, backend } = parts
   return {
     get size() {
       return runs?.size ?? 0
     },
     isTalking: (chat) => runs?.isTalking(chat) === true,
-    leave: async (chat) => runs?.leave(chat),
+    leave: async (chat) => runs?.leave(chat) ?? leases.end(toAppChat(await backend.get(), chat)),
+    whileNone: async (chat, work) =>
+      runs?.whileNone(chat, work) ?? leases.whileNone(toAppChat(await backend.get(), chat), work),
     closeLost: (chat) => runs?.closeLost(chat),
     closeIdle: () => runs?.closeIdle() ?? true,
     close: async () => {

@@ -1,4 +1,5 @@
 import type { LiveConversation } from './session/live-conversation.ts'
+import type { LiveSnapshot } from './session/live-snapshot.ts'
 import { LiveWatchers, type LiveWatcher } from './session/live-watchers.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
@@ -51,8 +52,8 @@ export class LiveChat {
   #lease: LiveLease | undefined
   /** The session while it is started or checked. Undefined if another process keeps it. */
   #opening: Promise<LiveConversation | undefined> | undefined
-  /** Set while the session is handed over to another process. */
-  #handingOver: Promise<void> | undefined
+  /** Set while the session closes. It may still write, and has its lease. */
+  #closing: Promise<void> | undefined
   /** When the session was last found to be up to date with its chat. */
   #checkedAt = -Infinity
   #watchTimer: NodeJS.Timeout | undefined
@@ -73,9 +74,14 @@ export class LiveChat {
     return this.#run !== undefined || this.#opening !== undefined
   }
 
-  /** Whether the open session does nothing, and is not being handed over. */
+  /** Whether there is a session, also one that is being started or closes. */
+  get isUsed(): boolean {
+    return this.isTalking || this.#closing !== undefined
+  }
+
+  /** Whether the open session does nothing. */
   get isIdle(): boolean {
-    return this.#run?.isBusy === false && !this.#handingOver
+    return this.#run?.isBusy === false
   }
 
   /** The open session, if it was found to be up to date a moment ago. */
@@ -105,11 +111,11 @@ export class LiveChat {
   }
 
   async #open(how: OpenOptions): Promise<LiveConversation | undefined> {
-    await settled(this.#handingOver)
     if (this.#run) {
       const [isCurrent, isHeld] = await Promise.all([this.#run.isCurrent(), this.isHeld()])
       if (!isCurrent && isHeld) await this.#end()
     }
+    await settled(this.#closing)
     this.#run ??= await this.#take(how)
     this.#checkedAt = performance.now()
     return this.#run
@@ -187,7 +193,7 @@ export class LiveChat {
   async #endWith(run: LiveConversation): Promise<void> {
     await run.ended
     if (this.#run === run) await this.#end()
-    if (!this.isTalking && this.watchers.isEmpty) this.#drop()
+    this.#dropIfUnused()
   }
 
   /** Adds a client. Returns a function that removes it; the session then stays open for `graceMs`. */
@@ -204,7 +210,7 @@ export class LiveChat {
   #startGracePeriod(): void {
     const { graceMs, isClosed, onError } = this.#options
     if (!this.watchers.isEmpty || isClosed()) return
-    if (!this.isTalking && !this.#handingOver) return this.#drop()
+    if (!this.isUsed) return this.#drop()
     clearTimeout(this.#graceTimer)
     this.#graceTimer = setTimeout(() => void this.#abandon().catch(onError), graceMs)
     this.#graceTimer.unref()
@@ -214,8 +220,12 @@ export class LiveChat {
   async #abandon(): Promise<void> {
     await this.whenStarted()
     if (!this.watchers.isEmpty || this.#options.isClosed()) return
-    this.#drop()
     await this.#end()
+    this.#dropIfUnused()
+  }
+
+  #dropIfUnused(): void {
+    if (!this.isUsed && this.watchers.isEmpty) this.#drop()
   }
 
   #drop(): void {
@@ -228,7 +238,7 @@ export class LiveChat {
     await this.whenStarted()
     if (need === 'speech') this.speakers.silence()
     if (!this.#run) {
-      await settled(this.#handingOver)
+      await settled(this.#closing)
       return 'released'
     }
     if (need === 'watch' && !this.watchers.isEmpty) return 'in-use'
@@ -245,32 +255,21 @@ export class LiveChat {
   }
 
   /** Closes the session, and stores what another process needs to continue it. */
-  handOver(): Promise<void> {
-    this.#handingOver ??= this.#closeAndSave().finally(() => {
-      this.#handingOver = undefined
-      this.#startGracePeriod()
-    })
-    return this.#handingOver
+  async handOver(): Promise<void> {
+    await this.#close((run) => run.handOver())
+    this.#startGracePeriod()
   }
 
-  async #closeAndSave(): Promise<void> {
-    const { run, lease } = this.#detach()
-    const snapshot = await run?.handOver()
-    await lease?.release(snapshot)
-  }
-
-  /** Closes the session. Its messages stay stored. Returns false if this process does not have it. */
+  /** Closes the session, even one that is being started. Its messages stay stored. Returns false if this process does not have it. */
   async leave(): Promise<boolean> {
-    await settled(this.#handingOver)
-    if (!this.#run) return false
+    await this.whenStarted()
+    const isOpen = this.#run !== undefined
     await this.#end()
-    return true
+    return isOpen
   }
 
-  async #end(): Promise<void> {
-    const { run, lease } = this.#detach()
-    await run?.close()
-    await lease?.release()
+  #end(): Promise<void> {
+    return this.#close((run) => run.close())
   }
 
   /** Whether the session still belongs to this process. Ends the session here if not. */
@@ -283,31 +282,36 @@ export class LiveChat {
   }
 
   /** Closes the session, because another process has the chat. */
-  async closeLost(): Promise<void> {
-    const { run, lease } = this.#detach()
-    await run?.abandon()
-    await lease?.release()
+  closeLost(): Promise<void> {
+    return this.#close((run) => run.abandon())
   }
 
   /** Closes the session, even one that is being started, because the process closes. */
   async close(): Promise<void> {
     await this.whenStarted()
-    await settled(this.#handingOver)
-    await this.#closeAndSave()
+    await this.#close((run) => run.handOver())
+  }
+
+  /** Takes the session out, so that nothing uses it while it ends, and releases its lease afterwards. */
+  async #close(end: (run: LiveConversation) => Promise<LiveSnapshot | void>): Promise<void> {
+    const run = this.#run
+    const lease = this.#lease
+    // It has no session, or closes already.
+    if (!run) return settled(this.#closing)
+    this.#run = undefined
+    this.#lease = undefined
+    const closing = end(run)
+      .then((snapshot) => lease?.release(snapshot ?? undefined))
+      .finally(() => {
+        this.#closing = undefined
+      })
+    this.#closing = closing
+    return closing
   }
 
   clearTimers(): void {
     clearTimeout(this.#graceTimer)
     clearTimeout(this.#watchTimer)
-  }
-
-  /** Takes the session out, so that nothing uses it while it ends. */
-  #detach(): { readonly run: LiveConversation | undefined; readonly lease: LiveLease | undefined } {
-    const run = this.#run
-    const lease = this.#lease
-    this.#run = undefined
-    this.#lease = undefined
-    return { run, lease }
   }
 }
 

@@ -52,11 +52,13 @@ export interface LiveLeases {
    * process that keeps it. Throws `unavailable` if the other process neither replies nor loses its lease.
    */
   take(chat: AppChatRef, need: LiveNeed): Promise<LiveLease | Exclude<ReleaseReply, 'released'>>
+  /** Ends the live session of a chat in another process. Removes its snapshot. */
+  end(chat: AppChatRef): Promise<void>
   /**
-   * Ends the live session of a chat in another process, because the chat is rewound or deleted here. Removes its snapshot. No other
-   * process takes the session during `work`.
+   * Does work while no process has the live session of a chat, or takes it. Removes the snapshot of an earlier one. Returns false at once,
+   * without the work, if a process has the session.
    */
-  end(chat: AppChatRef, work?: () => Promise<void>): Promise<void>
+  whileNone(chat: AppChatRef, work: () => Promise<void>): Promise<boolean>
 }
 
 export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions): LiveLeases {
@@ -77,20 +79,29 @@ export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions)
     await lease.readSnapshot()
     return lease
   }
-  const end: LiveLeases['end'] = async (chat, work) => {
+  const end: LiveLeases['end'] = async (chat) => {
     const { store } = await backend.get()
-    const isOther = (await findOther(chat)) !== undefined
-    if (!isOther) await store.liveSessions?.drop(chat)
-    if (!isOther && !work) return
+    if ((await findOther(chat)) === undefined) return store.liveSessions?.drop(chat)
     let lease = await take(chat, 'input')
     while (typeof lease === 'string') lease = await take(chat, 'input')
+    await lease.release()
+  }
+  const whileNone: LiveLeases['whileNone'] = async (chat, work) => {
+    const stores = await backend.get()
+    const { locks } = stores.ledger
+    const isShared = servers.ask !== undefined
+    if (isShared && locks.holdsOpenRun(chat)) return false
+    const lock = isShared ? await locks.lockOpenRun(chat) : undefined
+    if (isShared && !lock) return false
+    const lease = lock ? new SharedLease(stores, { chat, lock, onError }) : UNSHARED
     try {
-      await work?.()
+      await work()
     } finally {
       await lease.release()
     }
+    return true
   }
-  return { findOther, take, end }
+  return { findOther, take, end, whileNone }
 }
 
 /** The interval at which a process tries to take over the session of a process that does not answer. */

@@ -68,7 +68,7 @@ export function openLive({
       })
       servers.handle(...owners.handlers)
       return {
-        runs: toChatRuns({ ...core, runs, owners }),
+        runs: toChatRuns({ ...core, runs, owners, leases }),
         openHandlers: (parts) => {
           if (!runs)
             return (connection) => ({

@@ -24,8 +24,8 @@ export class LiveRuns {
   readonly #chats = new Map<string, LiveChat>()
   /** The turns that are being opened, by chat. */
   readonly #opening = new Map<string, Promise<unknown>>()
-  /** Chats that are being left. Only then a request for a session waits: another one may ask at once whether there is one. */
-  readonly #leaving = new Map<string, Promise<void>>()
+  /** Chats that are being left, or changed. Only then a request for a session waits: another one may ask at once whether there is one. */
+  readonly #blocked = new Map<string, Promise<void>>()
   /** Sessions that are being handed over. */
   readonly #ending = new Set<Promise<void>>()
   #closed = false
@@ -88,7 +88,7 @@ export class LiveRuns {
     isNeeded?: () => Promise<boolean>,
   ): Promise<LiveConversation | undefined> {
     for (;;) {
-      if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
+      if (this.#blocked.has(keyOf(chat))) await this.#blocked.get(keyOf(chat))
       const run = await this.#findOrAdd(chat).open({ need: 'input', prepare })
       // The session may have been requested for a client that only listens, or its process sends another message.
       if (run || (isNeeded && !(await isNeeded()))) return run
@@ -100,7 +100,7 @@ export class LiveRuns {
    * clients. If the model replies there and no client listens, takes the session over afterwards.
    */
   async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
-    if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
+    if (this.#blocked.has(keyOf(chat))) await this.#blocked.get(keyOf(chat))
     return this.#findOrAdd(chat).open({ need: 'watch', prepare })
   }
 
@@ -119,7 +119,7 @@ export class LiveRuns {
     if (entry.trusted) return entry.trusted
     if (!speaker) return this.open(chat, prepare)
     for (;;) {
-      if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
+      if (this.#blocked.has(keyOf(chat))) await this.#blocked.get(keyOf(chat))
       const run = await this.#findOrAdd(chat).open({ need: 'speech', prepare })
       // LV880: its successor may speak at another server.
       if (run || speaker.hasLeft()) return run
@@ -206,7 +206,7 @@ export class LiveRuns {
 
   /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
   async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
-    if (this.#leaving.has(keyOf(chat))) await this.#leaving.get(keyOf(chat))
+    if (this.#blocked.has(keyOf(chat))) await this.#blocked.get(keyOf(chat))
     return this.#find(chat)?.release(need) ?? 'released'
   }
 
@@ -215,21 +215,32 @@ export class LiveRuns {
     this.#find(chat)?.closeLost().catch(this.#options.onError)
   }
 
-  /** Closes the session of a chat, in any process. Its messages stay stored. No process starts another one during `work`. */
-  async leave(chat: ChatRef, work?: () => Promise<void>): Promise<void> {
-    const key = keyOf(chat)
-    while (this.#leaving.has(key)) await this.#leaving.get(key)
-    const left = this.#leave(chat, work)
-    const ended = left.catch(() => undefined).finally(() => this.#leaving.delete(key))
-    this.#leaving.set(key, ended)
-    return left
+  /** Closes the session of a chat, in any process, also one that is being started. Its messages stay stored. */
+  async leave(chat: ChatRef): Promise<void> {
+    while (this.#blocked.has(keyOf(chat))) await this.#blocked.get(keyOf(chat))
+    return this.#block(chat, async () => {
+      const { backend, leases } = this.#options
+      if (!(await this.#find(chat)?.leave())) await leases.end(toAppChat(await backend.get(), chat))
+    })
   }
 
-  async #leave(chat: ChatRef, work: (() => Promise<void>) | undefined): Promise<void> {
-    if (work) await this.whenStarted(chat)
-    const hasLeft = await this.#find(chat)?.leave()
-    const { backend, leases } = this.#options
-    if (work || !hasLeft) await leases.end(toAppChat(await backend.get(), chat), work)
+  /**
+   * Does work while no process has a session of a chat, or starts one. Returns false at once, without the work, if one does. The work
+   * must not wait for a session.
+   */
+  async whileNone(chat: ChatRef, work: () => Promise<void>): Promise<boolean> {
+    if (this.#blocked.has(keyOf(chat)) || this.#find(chat)?.isUsed === true) return false
+    return this.#block(chat, async () => {
+      const { backend, leases } = this.#options
+      return leases.whileNone(toAppChat(await backend.get(), chat), work)
+    })
+  }
+
+  #block<Result>(chat: ChatRef, work: () => Promise<Result>): Promise<Result> {
+    const key = keyOf(chat)
+    const done = work().finally(() => this.#blocked.delete(key))
+    this.#blocked.set(key, done.then(ignore, ignore))
+    return done
   }
 
   /** Hands idle sessions over to other processes. Returns true if none is left. */
@@ -271,6 +282,8 @@ export class LiveRuns {
     if (this.#find(unused.chat) === unused) this.#chats.delete(keyOf(unused.chat))
   }
 }
+
+function ignore(): void {}
 
 /** The client sends the output again until it is stored (LV1581). */
 export const NOT_STORED = new ProtocolError('unavailable', { retryAfterSeconds: 1 })

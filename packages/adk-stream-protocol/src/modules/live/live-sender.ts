@@ -11,6 +11,7 @@ import type { Principal } from '../../server/auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../../server/chats/backend.ts'
 import { toAppChat } from '../../server/chats/backend.ts'
 import type { AgentRequest } from '../../server/chats/chat-agents.ts'
+import type { LiveConversation } from './session/live-conversation.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from '../../server/chats/decisions/approval-decisions.ts'
 import type { ReadDecision } from '../../server/chats/decisions/message-decisions.ts'
@@ -108,10 +109,7 @@ async function sendMessage(
   const isRewound = parts.whenShortened === 'rewind'
   const shortened = isRewound ? await findRemoved(backend, chat, { replaces, history }) : undefined
   const removed = replaces ? userMessageId : shortened
-  if (removed !== undefined) {
-    await checkRewind(backend, key, removed)
-    await runs.leave(chat, () => rewindChat(backend, turns, { chat, userMessageId: removed }))
-  }
+  if (removed !== undefined) await checkRewind(backend, key, removed)
   const isInReach = (approval: Approval): boolean => runs.holds(approval)
   const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
   const decision = removed === undefined ? readTyped(readDecision, message) : undefined
@@ -120,15 +118,22 @@ async function sendMessage(
   let repeated: string | undefined
   const prepare = async (): Promise<void> => {
     isPrepared = true
+    if (removed !== undefined) return rewindChat(backend, turns, { chat, userMessageId: removed })
     // Until this server had the live session, another one may have received the same message.
     repeated = await findRepeated()
-    if (repeated === undefined && removed === undefined && !decision) await cancelPending()
+    if (repeated === undefined && !decision) await cancelPending()
   }
   const isNew = async (): Promise<boolean> => {
     repeated = await findRepeated()
     return repeated === undefined
   }
-  const run = await runs.open(chat, prepare, isNew)
+  const open = async (): Promise<LiveConversation | undefined> => {
+    // A session that another request has opened would not see the rewind, and writes meanwhile.
+    if (removed !== undefined) await runs.leave(chat)
+    const opened = await runs.open(chat, prepare, isNew)
+    return opened && removed !== undefined && !isPrepared ? open() : opened
+  }
+  const run = await open()
   // The session was open, or another request has opened it.
   if (run && !isPrepared) await prepare()
   if (!run || repeated !== undefined) return readRepeated(parts, chat, repeated ?? '')

@@ -15,6 +15,11 @@ export interface ChatRuns extends OpenMessages, OpenCalls, Watching {
   isTalking(chat: ChatRef): boolean
   /** Ends the run of a chat, in any process. Its messages stay stored. */
   leave(chat: ChatRef): Promise<void>
+  /**
+   * Does work while no process has a run of a chat, or opens one. Returns false at once, without the work, if one does. The work must not
+   * wait for a run.
+   */
+  whileNone(chat: ChatRef, work: () => Promise<void>): Promise<boolean>
   /** Ends the run of a chat that another process has taken over. */
   closeLost(chat: ChatRef): void
   /** Hands idle runs over to other processes. Returns true if none is left. */

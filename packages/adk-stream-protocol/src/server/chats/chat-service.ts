@@ -25,7 +25,7 @@ import { readTyped } from './decisions/message-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import type { OutcomeReader } from './turns/outcome-reader.ts'
-import { findRemoved, rewindChat } from './turns/rewinds.ts'
+import { findRemoved } from './turns/rewinds.ts'
 import { findStoredCall } from './host/stored-calls.ts'
 import { refuseForeignOutput } from './turns/turn-responses.ts'
 import type { TurnService } from './turns/turn-service.ts'
@@ -105,7 +105,7 @@ export class ChatService {
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
-    const { decisions, turnService, turns, context, readDecision, resume } = this.#parts
+    const { decisions, turnService, context, readDecision, resume } = this.#parts
     // RQ121: all checks run before the request changes anything.
     const backend = await this.#parts.backend.get()
     const agent = await backend.agents.choose(principal, toAppChat(backend, chat), request)
@@ -115,7 +115,6 @@ export class ChatService {
     onDecided?.()
     const isRewound = this.#parts.whenShortened === 'rewind'
     const removed = isRewound ? await findRemoved(backend, chat, request) : undefined
-    if (removed !== undefined) await rewindChat(backend, turns, { chat, userMessageId: removed })
     const decision = request.replaces ? undefined : readTyped(readDecision, request.message)
     const decide = async (): Promise<Approval | undefined> => {
       await decision?.check(principal, chat, request)
@@ -124,7 +123,7 @@ export class ChatService {
     }
     const reply = decision && { decide, resume }
     try {
-      return await turnService.start(chat, request, { state, agent, reply })
+      return await turnService.start(chat, request, { state, agent, removed, reply })
     } catch (thrown) {
       if (thrown instanceof RepeatedMessageError) return this.#readReply(chat, thrown.messageId)
       throw thrown

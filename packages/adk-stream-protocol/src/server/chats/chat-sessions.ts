@@ -220,34 +220,24 @@ export class ChatSessions {
     return isRewindable(this.service)
   }
 
-  /** Rewinds a chat to before a user message. */
-  async rewind(chat: AppChatRef, userMessageId: string): Promise<void> {
-    const session = await this.get(chat)
-    if (session) await this.rewindSession(session, userMessageId)
-  }
-
   /** Returns the events that a rewind to before a user message would remove, or undefined if the chat does not contain the message. */
   async findCut(chat: AppChatRef, userMessageId: string): Promise<Cut | undefined> {
     const session = await this.get(chat)
     return session && cutEvents(session.events, userMessageId)
   }
 
-  /** Like `rewind`, for a session that the caller has read. Changes its events in place. Returns false if there is nothing to remove. */
-  async rewindSession(session: Session, userMessageId: string): Promise<boolean> {
+  /** Rewinds a chat to before a user message. Does nothing if the chat does not contain the message: it failed before it was stored. */
+  async rewind(chat: AppChatRef, userMessageId: string): Promise<void> {
     if (!isRewindable(this.service)) throw new ProtocolError('not-rewindable')
-    const cut = cutEvents(session.events, userMessageId)
-    // The message failed before it was stored.
-    if (!cut) return false
-    const { appName, userId, id: sessionId } = session
+    const { events = [] } = (await this.get(chat)) ?? {}
+    const cut = cutEvents(events, userMessageId)
+    if (!cut) return
     const { firstEvent, kept } = cut
-    const eventId = firstEvent.id
     const keep = kept.map(({ id }) => id)
-    await this.service.rewind({ appName, userId, sessionId, eventId, keep })
-    session.events.splice(session.events.indexOf(firstEvent), Infinity, ...kept)
+    await this.service.rewind({ ...toSessionKey(chat), eventId: firstEvent.id, keep })
+    const left = [...events.slice(0, events.indexOf(firstEvent)), ...kept]
     // The chat has no title while it contains only messages of the agent, such as a greeting.
-    if (!session.events.some(({ author }) => author === 'user'))
-      await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
-    return true
+    if (!left.some(({ author }) => author === 'user')) await this.#chats.forgetNote(chat)
   }
 }
 

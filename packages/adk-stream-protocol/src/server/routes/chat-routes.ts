@@ -31,7 +31,7 @@ interface ChatRoutesOptions {
   readonly feeds: Feeds
   readonly storedNews: Pick<StoredNews, 'follow'>
   readonly chats: ChatService
-  readonly runs: Pick<ChatRuns, 'leave' | 'hasRunningCalls'>
+  readonly runs: Pick<ChatRuns, 'leave' | 'whileNone' | 'hasRunningCalls'>
   readonly limits: BridgeLimits
   readonly findFormat: FindFormat
   readonly artifactService: BaseArtifactService | undefined
@@ -103,13 +103,17 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
 
   const remove = async (request: AuthenticatedRequest): Promise<Reply> => {
     const opened = await backend.get()
-    await runs.leave(chatOf(request))
-    await chats.stop(chatOf(request))
     const chat = toAppChat(opened, chatOf(request))
-    const cancelled = await opened.ledger.deleteChat(chat, 'the chat was deleted')
-    await opened.waitingCalls.onCancelled(opened, chat, cancelled)
-    await opened.waitingCalls.onChatDeleted(opened, chat)
-    await opened.sessions.delete(chat)
+    const drop = async (): Promise<void> => {
+      const cancelled = await opened.ledger.deleteChat(chat, 'the chat was deleted')
+      await opened.waitingCalls.onCancelled(opened, chat, cancelled)
+      await opened.waitingCalls.onChatDeleted(opened, chat)
+      await opened.sessions.delete(chat)
+    }
+    do {
+      await runs.leave(chat)
+      await chats.stop(chat)
+    } while (!(await runs.whileNone(chat, drop)))
     await turns.others.forget(chat)
     events.chatChanged(chat)
     return reply(204)

@@ -179,15 +179,13 @@ export class AgentHost {
   /** Runs the agent on a new message. */
   run(
     chat: AppChatRef,
-    { message, replaces }: MessageRequest,
+    { message }: MessageRequest,
     { messageId, userMessageId, signal, state, session: read }: RunOptions,
   ): AsyncGenerator<Event> {
     const prepare = async (): Promise<Session | undefined> => {
       const session = read ?? (await this.#sessions.getOrCreateLocked(chat))
-      const isRewound = replaces && (await this.#sessions.rewindSession(session, userMessageId))
       await respondToDanglingCalls(this.#sessions.service, session)
-      // A rewind also changes the state of the session.
-      return isRewound ? undefined : session
+      return session
     }
     return this.#drive(chat, toUserContent(message), {
       notes: { messageId, userMessageId },

@@ -6,7 +6,7 @@ import type { Content } from '@google/genai'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import { STOPPED } from '../../../agent/call-responses.ts'
-import { isUserMessage, writeNotes } from '../../../agent/events/event-notes.ts'
+import { writeNotes } from '../../../agent/events/event-notes.ts'
 import {
   type PartialReply,
   canBeContinued,
@@ -325,9 +325,6 @@ export async function storeStopped(
   const session = await sessions.getOrCreateLocked(chat)
   const turn = findTurn(session.events, messageId)
   if (turn && turn.events.length > 1) return
-  // A reply that was to be generated again was stopped before the earlier one was removed.
-  const isKnown = session.events.some((event) => isUserMessage(event, userMessageId))
-  if (!turn && isKnown) return
   const first = turn?.firstEvent ?? createEvent({ author: 'user', invocationId: randomUUID() })
   if (!turn) {
     const actions = createEventActions({ stateDelta: { ...state } })

@@ -171,9 +171,10 @@ export class RelayedTurns implements OtherTurns {
       // A lock without a turn could not be released, and expires.
       if (!owner || owner.token === askedFor) return
       if (!ask) break
-      if (await ask(owner.worker, STOP_CHAT, { chat: key, messageId })) return
+      const { worker, token } = owner
+      if (await ask(worker, STOP_CHAT, { chat: key, token, messageId })) return
       // That turn had ended before. The one that waited for it may be that of a third server.
-      askedFor = owner.token
+      askedFor = token
     }
     throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
   }
@@ -189,7 +190,8 @@ export class RelayedTurns implements OtherTurns {
     const key = toAppChat(ledger, chat)
     if (await findOpenQuestion(backend, chat)) {
       const owner = await ledger.locks.findOther(key)
-      if (owner && (await ask(owner.worker, STOP_ASKING, { chat: key }))) return true
+      if (owner && (await ask(owner.worker, STOP_ASKING, { chat: key, token: owner.token })))
+        return true
     }
     return this.#opened ? this.#opened.turns.stop(key, { ifUnwatched: true }) : false
   }

@@ -9,6 +9,7 @@ import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { cancelPending } from './approval-endings.ts'
 import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
+import type { ChatRuns } from '../chat-runs.ts'
 
 /**
  * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
@@ -31,23 +32,18 @@ export async function findRemoved(
   return isKept ? undefined : removed
 }
 
-/** Rewinds a chat to before a user message that a person edits, repeats or has removed, while it holds the chat lock. */
+/** Stops the turn of a chat, and rewinds the chat to before a user message. No run of the chat is open, or its process calls this. */
 export async function rewindChat(
   backend: Backend,
   turns: TurnRegistry,
   { chat, userMessageId }: { readonly chat: ChatRef; readonly userMessageId: string },
 ): Promise<void> {
-  if (!backend.sessions.canRewind) throw new ProtocolError('not-rewindable')
-  const key = toAppChat(backend, chat)
   // The rewind also removes the running turn, so it must not write afterwards.
   await turns.stop(chat)
   const { settled } = await turns.start(chat, randomUUID(), {
     waitForRunning: true,
     background: true,
-    prepare: async () => {
-      await prepareRewind(backend, key, userMessageId)
-      await backend.sessions.rewind(key, userMessageId)
-    },
+    prepare: () => rewindLocked(backend, toAppChat(backend, chat), userMessageId),
     run: async ({ log }) => log.end(),
   })
   await settled
@@ -63,8 +59,32 @@ export async function checkRewind(
   if (await hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
 }
 
-/** Cancels the pending approvals of a chat before a rewind. */
-export async function prepareRewind(
+/** A run is open in a chat that is to be rewound. It writes without the chat lock. */
+export class OpenRunError extends ProtocolError {
+  constructor() {
+    super('turn-running')
+  }
+}
+
+/** Repeats work that rewinds a chat, and ends the run that is open in the chat before, until there is none. */
+export async function endingRuns<Result>(
+  runs: Pick<ChatRuns, 'leave'>,
+  chat: ChatRef,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (thrown) {
+      if (!(thrown instanceof OpenRunError)) throw thrown
+      // Not while the chat is locked: a run that is being opened may wait for the chat.
+      await runs.leave(chat)
+    }
+  }
+}
+
+/** Rewinds a locked chat to before a user message. Cancels its pending approvals. */
+export async function rewindLocked(
   backend: Backend,
   chat: AppChatRef,
   userMessageId: string,
@@ -73,6 +93,7 @@ export async function prepareRewind(
   await cancelPending(backend, chat)
   // Check again: a person may have approved a call meanwhile.
   await checkRewind(backend, chat, userMessageId)
+  await backend.sessions.rewind(chat, userMessageId)
 }
 
 /** Whether a call of the part to remove has run, or may still run. */

@@ -28,7 +28,7 @@ import type { ChatRuns } from '../chat-runs.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
-import { checkRewind, prepareRewind } from './rewinds.ts'
+import { checkRewind, endingRuns, OpenRunError, rewindLocked } from './rewinds.ts'
 import type { PendingDecision, TurnResponses } from './turn-responses.ts'
 import { checkResponses, findContinuing, runResponses } from './turn-responses.ts'
 import type { RunInTurn, TurnRunsOptions } from './turn-runs.ts'
@@ -36,8 +36,7 @@ import { prefillTurn, replayStored, streamRun } from './turn-runs.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
-  /** Whether an open run continues the call of an approval, or the call of the agent that made it. */
-  readonly isTaken: ChatRuns['continues']
+  readonly runs: Pick<ChatRuns, 'continues' | 'leave' | 'whileNone'>
   /** Called when the turn of a call resumes that ran on after its turn. The turn may fail. */
   readonly onResumed: (approval: Approval, turn: Promise<Turn>) => void
 }
@@ -65,6 +64,8 @@ export interface TurnSource {
 interface StartOptions {
   readonly state: StateDelta
   readonly agent: ChosenAgent
+  /** The user message before which the chat is rewound. Default: the chat is not rewound, unless the message replaces another one. */
+  readonly removed?: string | undefined
   /** A message that may decide the open question of the chat. Default: it is an ordinary message. */
   readonly reply?: PossibleReply | undefined
 }
@@ -102,23 +103,30 @@ export class TurnService {
   }
 
   /** Starts a turn for a new message. */
-  async start(
+  async start(chat: ChatRef, request: MessageRequest, options: StartOptions): Promise<Turn> {
+    return endingRuns(this.#options.runs, chat, () => this.#start(chat, request, options))
+  }
+
+  async #start(
     chat: ChatRef,
     request: MessageRequest,
-    { state, agent, reply }: StartOptions,
+    { state, agent, reply, removed: shortened }: StartOptions,
   ): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
     const { replaces } = request
     const userMessageId = request.message.id ?? randomUUID()
-    // Check before `start` stops a turn that has no reader.
-    if (replaces) await checkRewind(backend, key, userMessageId)
-    const cancels = !replaces && this.#options.whilePending === 'cancel'
+    const removed = replaces ? userMessageId : shortened
+    // Check before a turn is stopped.
+    if (removed !== undefined) await checkRewind(backend, key, removed)
+    // The rewind also removes the running turn. A message that replaces one does not stop a turn that has a reader.
+    if (shortened !== undefined) await this.#turns.stop(chat)
+    const cancels = removed === undefined && this.#options.whilePending === 'cancel'
     let decided: Event | undefined
     const { id } = request.message
     const repliesTo =
       replaces || id === undefined ? undefined : { id, content: toUserContent(request.message) }
-    const reads = !replaces && !reply && !cancels
+    const reads = removed === undefined && !reply && !cancels
     let session: Session | undefined
     let position: string | undefined
     const findReply = async (isLocked: boolean): Promise<string | undefined> => {
@@ -136,8 +144,12 @@ export class TurnService {
       prepare: async (turn) => {
         const { messageId } = turn
         turn.startPosition = position
-        if (replaces) await prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
+        if (removed !== undefined) {
+          turn.startPosition = undefined
+          const rewind = () => rewindLocked(backend, key, removed)
+          if (!(await this.#options.runs.whileNone(chat, rewind))) throw new OpenRunError()
+        }
         const approval = await reply?.decide()
         if (!reply || !approval) return
         const replied = toRepliedNote(approval)
@@ -183,7 +195,7 @@ export class TurnService {
         const reported = approval ?? reports
         // LV640: an open run may have taken the call while this turn waited for the chat, or AP70: a turn of another server.
         const isTaken =
-          (reported && (await this.#options.isTaken(reported))) ||
+          (reported && (await this.#options.runs.continues(reported))) ||
           (reports && (await readCallState(backend, reports)) !== 'asked') ||
           (continueAfter && !(await findContinuing(backend, continueAfter)))
         if (isTaken) throw new CallTakenError()
