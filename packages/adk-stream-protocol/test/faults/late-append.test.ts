@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
 import type { Store } from '../../src/store/index.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 import { Stream } from '../relay/support/servers.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -42,3 +43,32 @@ test.each([
     expect((await person.say('[[say Next.]]')).body).toContain('Next.')
   },
 )
+
+/** A store whose database commits the reply after the server has given the statement up, and while the server stores what the reply left. */
+function commitLate(store: Store): Store {
+  const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+  let late: (() => Promise<unknown>) | undefined
+  let isLost = false
+  store.sessions.appendEvent = async (request) => {
+    const { partial, author, interrupted } = request.event
+    if (!isLost && !partial && author !== 'user' && !interrupted) {
+      isLost = true
+      late = () => appendEvent(request)
+      throw new StoreError('unavailable', 'The connection was lost.')
+    }
+    await late?.()
+    late = undefined
+    return appendEvent(request)
+  }
+  return store
+}
+
+test('[TU1983] a reply that the database commits after the server gave it up is stored once', async () => {
+  await using setup = await openTestSetup({ wrap: commitLate })
+  const person = setup.person()
+  expect((await person.say('[[say Whole.]]')).body).toContain('Whole.')
+  expect((await person.messages()).map(textOf)).toEqual(['[[say Whole.]]', 'Whole.'])
+  expect((await person.say('[[say Next.]]')).body).toContain('Next.')
+  const texts = (await person.messages()).map(textOf)
+  expect(texts).toEqual(['[[say Whole.]]', 'Whole.', '[[say Next.]]', 'Next.'])
+})

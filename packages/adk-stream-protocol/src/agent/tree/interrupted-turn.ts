@@ -144,6 +144,8 @@ export interface PartialReply {
   readonly invocationId: string
   /** The message that contains the reply. */
   readonly messageId: string
+  /** The id of the event. Default: a new id. */
+  readonly id?: string | undefined
   /** What the model has reported about the reply. */
   readonly report?: Pick<Event, 'usageMetadata' | 'modelVersion'> | undefined
 }
@@ -152,7 +154,7 @@ export interface PartialReply {
 export async function storePartialReply(
   service: BaseSessionService,
   session: Session,
-  { parts, author, invocationId, messageId, report }: PartialReply,
+  { parts, author, invocationId, messageId, report, id }: PartialReply,
 ): Promise<void> {
   const content = {
     role: 'model',
@@ -161,6 +163,7 @@ export async function storePartialReply(
   await service.appendEvent({
     session,
     event: createEvent({
+      ...(id !== undefined && { id }),
       author,
       invocationId,
       interrupted: true,

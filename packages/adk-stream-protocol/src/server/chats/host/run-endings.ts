@@ -226,10 +226,13 @@ export class RunEndings {
     const turn = findTurn(session.events, unstored.messageId)
     const isContinuable = turn !== undefined && canBeContinued(turn)
     // TU330: ADK may have stored the whole reply when the turn was stopped.
-    const parts = hasStoredReply(session, outcome) ? [] : unstored.parts
+    const isStored = hasStoredReply(session, outcome)
+    const parts = isStored ? [] : unstored.parts
+    // TU1983: the id of the whole reply, which the database may still commit.
+    const id = isStored ? undefined : findReply(outcome)?.id
     const isMarked = end === 'stopped' && unstored.invocationId !== '' && !(isLeft && isContinuable)
     if (isMarked || parts.length > 0)
-      await storePartialReply(service, session, { ...unstored, parts })
+      await storePartialReply(service, session, { ...unstored, parts, id })
     // TU871: of a reply without text, only an error remains, unless the turn continues later.
     if (parts.length > 0 || !isContinuable) await this.#storeFailure(session, outcome)
     await respondToDanglingCalls(service, session)
@@ -336,13 +339,15 @@ export async function storeStopped(
 }
 
 /** Whether the newest event of the agent contains the text and reasoning that a turn has streamed, and is stored. */
-function hasStoredReply(
-  { events }: Session,
-  { newest, lastStored, unstored: { parts } }: RunOutcome,
-): boolean {
-  if (!newest || newest.id === lastStored || parts.length === 0) return false
-  const repeats = textOf(newest.content?.parts ?? []).startsWith(textOf(parts))
-  return repeats && events.some(({ id }) => id === newest.id)
+function hasStoredReply({ events }: Session, outcome: RunOutcome): boolean {
+  const reply = findReply(outcome)
+  return reply !== undefined && events.some((event) => event.id === reply.id && !event.interrupted)
+}
+
+/** Returns the newest event of the agent if it contains the text and reasoning that a turn has streamed. ADK has tried to store it. */
+function findReply({ newest, lastStored, unstored: { parts } }: RunOutcome): Event | undefined {
+  if (!newest || newest.id === lastStored || parts.length === 0) return undefined
+  return textOf(newest.content?.parts ?? []).startsWith(textOf(parts)) ? newest : undefined
 }
 
 /** Whether the partial reply of a run was stored before, and something after it could not be. */
