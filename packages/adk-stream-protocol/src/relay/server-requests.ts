@@ -35,8 +35,8 @@ export const STOP_CHAT = {
   reply: z.boolean(),
 }
 
-/** Stops a turn that waits for the answer to a question. Replies when it is settled, with false if there is none. */
-export const STOP_ASKING = { name: 'stop-asking', body: AboutLock, reply: z.boolean() }
+/** Stops the turn that has locked a chat if it has no reader, or waits for the answer to a question. Replies whether it runs on. */
+export const STOP_UNWATCHED = { name: 'stop-unwatched', body: AboutLock, reply: z.boolean() }
 
 /** Stops a published turn, or only if no server reads it. Replies when it is settled, with false if it continues. */
 export const STOP_TURN = {

@@ -134,16 +134,9 @@ export class TurnRelay {
     return this.#mirrors.open(chat)
   }
 
-  /**
-   * Stops the running turn of a chat on another server, and waits until it is settled. Returns whether it has ended, or undefined if no
-   * other server has published one. Rejects with `unavailable` if the other server does not answer.
-   */
-  async stop(
-    chat: AppChatRef,
-    how: StopHow = { ifUnwatched: false },
-  ): Promise<boolean | undefined> {
-    const found = await this.find(chat)
-    return found && this.#stop(found, how)
+  /** Reads which turns of this server have readers on other ones. Some may have left just before. */
+  readWatched(): Promise<void> {
+    return this.#watched.run()
   }
 
   /** Asks another server. */
@@ -174,8 +167,7 @@ export class TurnRelay {
     const turn = this.#publisher.find(turnId)
     // The turn has ended. The other server reads that soon.
     if (!turn) return true
-    // The readers on another server may have left just before.
-    if (ifUnwatched) await this.#watched.run()
+    if (ifUnwatched) await this.readWatched()
     if (ifUnwatched && !(await turn.becomesUnwatched())) return false
     turn.stop()
     await turn.settled

@@ -1,7 +1,7 @@
 import type { Approval } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { TurnChange } from '../relay/relay.ts'
-import { onRequest, STOP_ASKING, STOP_CHAT } from '../relay/server-requests.ts'
+import { onRequest, STOP_CHAT, STOP_UNWATCHED } from '../relay/server-requests.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { Listeners } from '../shared/collections.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
@@ -93,10 +93,10 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
       async ({ chat, token, messageId }) =>
         (await isLocked(token)) && turns.stopHere(chat, messageId),
     ),
-    onRequest(
-      STOP_ASKING,
-      async ({ chat, token }) => (await isLocked(token)) && turns.stopAsking(chat),
-    ),
+    onRequest(STOP_UNWATCHED, async ({ chat, token }) => {
+      await elsewhere.readWatched()
+      return (await isLocked(token)) && turns.stopUnwatched(chat)
+    }),
   )
   // A turn asks before it resumes, and open runs stream their messages in turns.
   const openRuns: TurnServiceOptions['runs'] = {
@@ -253,13 +253,11 @@ function openTurns(
   { backend, events }: SharedParts,
   { elsewhere, reports }: Pick<ChatParts, 'elsewhere'> & { readonly reports: Reports },
 ): TurnRegistry {
-  const stopIfUnwatched = (chat: ChatRef): Promise<boolean | undefined> =>
-    elsewhere.stopIfUnwatched(backend, chat)
   return new TurnRegistry({
     ...settings.limits,
     disconnectGraceMs: settings.disconnectGraceMs ?? 0,
     whileRunning: settings.whileRunning ?? 'refuse',
-    lockChat: createChatLocker(backend, stopIfUnwatched, settings.onError),
+    lockChat: createChatLocker(backend, (chat) => elsewhere.stopUnwatched(chat), settings.onError),
     others: elsewhere,
     onChange: (chat) => {
       events.chatChanged(chat)

@@ -76,7 +76,7 @@ export interface TurnJob {
   readonly background?: boolean
   /** Overrides `disconnectGraceMs`: how long the turn runs without a reader. */
   readonly graceMs?: number
-  /** Rejects if there is nothing to do. Called when the chat is locked, before other processes learn of the turn. */
+  /** Rejects if there is nothing to do, or if it cannot be done now. Called when the chat is locked, before other processes learn of the turn. */
   readonly check?: () => Promise<void>
   /** Fills the log with the earlier chunks of the message. Called before anything reads the turn. */
   readonly prepare?: (turn: Turn) => Promise<void>
@@ -140,12 +140,19 @@ export class TurnRegistry {
     return turn?.asking === undefined ? undefined : turn
   }
 
-  /** Stops a turn that waits for the answer to a question, and waits until it is settled. Returns false if there is none. */
-  async stopAsking(chat: ChatRef): Promise<boolean> {
-    const turn = this.asking(chat)
-    turn?.stop()
+  /**
+   * TU6, AP507: stops the turn of a chat in this process if it has no reader, or waits for the answer to a question, and waits until it is
+   * settled. Returns whether it runs on.
+   */
+  async stopUnwatched(chat: ChatRef): Promise<boolean> {
+    const turn = this.#running.get(keyOf(chat))
+    const isAsking = turn?.asking !== undefined
+    if (turn && (isAsking || !(turn.log.ended || turn.signal.aborted))) {
+      if (!isAsking && (turn.background || !(await turn.becomesUnwatched()))) return true
+      turn.stop()
+    }
     await turn?.settled
-    return turn !== undefined
+    return false
   }
 
   /** Creates a turn that only streams what is stored. It is not the turn of its chat. */

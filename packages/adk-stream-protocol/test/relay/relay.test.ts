@@ -3,6 +3,7 @@ import { createConnection, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
+import { STOP_TURN } from '../../src/relay/server-requests.ts'
 import { findUnstored } from '../../src/agent/tree/interrupted-turn.ts'
 import type { Turn } from '../../src/turns/turn.ts'
 import { defer } from '../support/agents.ts'
@@ -165,9 +166,11 @@ test('[RL6] a turn is stopped from another server, which waits until it is settl
   const reading = new Reading(turn)
   say(turn, 'Half.')
   await expect.poll(() => two.turns.find(chat)).toBeDefined()
-  expect(await two.turns.stop(chat, { ifUnwatched: true })).toBe(false)
+  const stop = (ifUnwatched: boolean) =>
+    two.turns.ask('one', STOP_TURN, { turnId: turn.id, ifUnwatched })
+  expect(await stop(true)).toBe(false)
   expect(turn.signal.aborted).toBe(false)
-  expect(await two.turns.stop(chat)).toBe(true)
+  expect(await stop(false)).toBe(true)
   expect(turn.signal.aborted).toBe(true)
   expect(reading.end).toBe('ended')
 })
@@ -181,7 +184,8 @@ test('[RL6] a server that does not answer in time makes the request fail with un
   say(turn, 'Half.')
   await expect.poll(() => two.turns.find(chat)).toBeDefined()
   one.relay.take = async () => []
-  await expect(two.turns.stop(chat)).rejects.toMatchObject({ code: 'unavailable', status: 503 })
+  const stopped = two.turns.ask('one', STOP_TURN, { turnId: turn.id, ifUnwatched: false })
+  await expect(stopped).rejects.toMatchObject({ code: 'unavailable', status: 503 })
   turn.log.end()
 })
 

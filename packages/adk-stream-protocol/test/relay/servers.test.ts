@@ -209,17 +209,25 @@ test('[RL22] a chat is shown as running on another server before its turn can be
   await first.until('Half.')
 })
 
-test('[RL24] a message to a chat whose turn runs on another server without a reader stops that turn', async () => {
-  await using pair = await openRelayPair(database, 'unread')
-  const first = Stream.read(await pair.atOne.begin('[[say Half.]][[wait never]]'))
-  await first.until('Half.')
-  first.leave()
-  // Until the first server has noticed that its reader left, the message is refused.
-  const next = async () => (await pair.atTwo.say('[[say Next.]]')).body
-  await expect.poll(next).toContain('Next.')
-  const messages = await pair.atTwo.messages()
-  expect(messages.map(textOf)).toEqual([expect.any(String), 'Half.', expect.any(String), 'Next.'])
-})
+test.each([
+  ['can be read there', 'unread'],
+  ['cannot be read there yet', 'unwritten'],
+])(
+  '[RL24] a message to a chat whose turn runs on another server without a reader, and %s, stops that turn',
+  async (_what, chatId) => {
+    await using pair = await openRelayPair(database, chatId)
+    using writes = pair.holdWrites(() => chatId === 'unwritten')
+    const first = Stream.read(await pair.atOne.begin('[[say Half.]][[wait never]]'))
+    await first.until('Half.')
+    first.leave()
+    // Until the first server has noticed that its reader left, the message is refused.
+    const next = async () => (await pair.atTwo.say('[[say Next.]]')).body
+    await expect.poll(next).toContain('Next.')
+    const messages = await pair.atTwo.messages()
+    expect(messages.map(textOf)).toEqual([expect.any(String), 'Half.', expect.any(String), 'Next.'])
+    writes[Symbol.dispose]()
+  },
+)
 
 test('[RL24] a message is rejected while the only reader of the running turn is on another server', async () => {
   await using pair = await openRelayPair(database, 'read')

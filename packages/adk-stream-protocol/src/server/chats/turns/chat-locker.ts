@@ -15,16 +15,13 @@ import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 
-/** How long a turn that has just started may be unknown to other servers. */
-const APPEAR_MS = 250
-
 /** The interval between attempts to lock a chat that another process holds. */
 export const LOCK_RETRY_MS = 25
 
 /** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
 export function createChatLocker(
   backend: LazyBackend,
-  stopIfUnwatched: (chat: ChatRef) => Promise<boolean | undefined>,
+  stopUnwatched: (chat: ChatRef) => Promise<boolean>,
   onError: (error: unknown) => void,
 ): TurnRegistryOptions['lockChat'] {
   return async (chat, request) => {
@@ -32,7 +29,7 @@ export function createChatLocker(
     const key = toAppChat(opened, chat)
     const token = await lockChat(opened.ledger, key, {
       ...request,
-      stopIfUnwatched: () => stopIfUnwatched(chat).catch(() => false),
+      stopUnwatched: () => stopUnwatched(chat).catch(() => true),
     })
     // The turn has ended. If the lock cannot be released, a sweep releases it (LG29), or it expires with the lease.
     return () => opened.ledger.locks.unlock(key, token).catch(onError)
@@ -42,14 +39,13 @@ export function createChatLocker(
 async function lockChat(
   ledger: Ledger,
   chat: AppChatRef,
-  request: ChatLockRequest & { readonly stopIfUnwatched: () => Promise<boolean | undefined> },
+  request: ChatLockRequest & { readonly stopUnwatched: () => Promise<boolean> },
 ): Promise<string> {
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
   const lastTryAt = performance.now() + ledger.leaseMs * 2
   const isHeldByRequest = watchHolder(ledger, chat)
-  /** Whether the turn in the chat is known to have a reader. Other servers do not know a turn that has just started. */
+  /** Whether the turn in the chat has a reader. */
   let isWatched = false
-  const appearsUntil = performance.now() + APPEAR_MS
   for (;;) {
     const token = await ledger.locks.lock(chat, request)
     if (token !== undefined) return token
@@ -58,11 +54,7 @@ async function lockChat(
     if (reply !== undefined) throw new RepeatedMessageError(reply)
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
     // TU6 holds across servers.
-    if (request.onLocked !== 'wait' && !isWatched) {
-      const isStopped = await request.stopIfUnwatched()
-      const isKnown = isStopped !== undefined || performance.now() > appearsUntil
-      isWatched = isKnown && !isStopped
-    }
+    if (request.onLocked !== 'wait' && !isWatched) isWatched = await request.stopUnwatched()
     if (request.onLocked === 'refuse' && isWatched && (await isHeldByRequest()))
       throw new ProtocolError('turn-running')
     if (performance.now() > lastTryAt) throw busyError(request)

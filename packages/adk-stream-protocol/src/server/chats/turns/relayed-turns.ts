@@ -10,7 +10,7 @@ import { type PolledSignals, pollSignals } from '../../../relay/relay-signals.ts
 import type { Relay, RelayTurn } from '../../../relay/relay.ts'
 import { readLine } from '../../../relay/relay.ts'
 import type { AskServer } from '../../../relay/server-requests.ts'
-import { onRequest, STOP_ASKING, STOP_CHAT, STOP_TURN } from '../../../relay/server-requests.ts'
+import { onRequest, STOP_CHAT, STOP_TURN, STOP_UNWATCHED } from '../../../relay/server-requests.ts'
 import type { TurnRelayOptions } from '../../../relay/turn-relay.ts'
 import { TurnRelay } from '../../../relay/turn-relay.ts'
 import { defer } from '../../../shared/async.ts'
@@ -23,9 +23,7 @@ import type { OtherTurns, TurnRegistry } from '../../../turns/turn-registry.ts'
 import { createTimes } from '../../operations/metrics.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { LOCK_RETRY_MS } from './chat-locker.ts'
-import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import { findOpenQuestion } from './asking-turns.ts'
 
 export interface RelayedTurnsOptions extends Pick<TurnRelayOptions, 'onError'> {
   readonly limits: TurnLogLimits
@@ -180,20 +178,23 @@ export class RelayedTurns implements OtherTurns {
   }
 
   /**
-   * TU6, AP507: stops the running turn of a chat on another server if it has no reader, or waits for the answer to a question. Returns
-   * whether it was stopped, or undefined if no server has published a turn of the chat.
+   * TU6, AP507: stops the turn of another process that has locked a chat if it has no reader, or waits for the answer to a question. Returns
+   * whether it runs on.
    */
-  async stopIfUnwatched(backend: LazyBackend, chat: ChatRef): Promise<boolean | undefined> {
+  async stopUnwatched(chat: ChatRef): Promise<boolean> {
     const { ask } = this
     const ledger = this.#ledger
-    if (!ledger || !ask) return false
+    if (!ledger || !ask) return true
     const key = toAppChat(ledger, chat)
-    if (await findOpenQuestion(backend, chat)) {
-      const owner = await ledger.locks.findOther(key)
-      if (owner && (await ask(owner.worker, STOP_ASKING, { chat: key, token: owner.token })))
-        return true
-    }
-    return this.#opened ? this.#opened.turns.stop(key, { ifUnwatched: true }) : false
+    const owner = await ledger.locks.findOther(key)
+    return (
+      owner !== undefined && ask(owner.worker, STOP_UNWATCHED, { chat: key, token: owner.token })
+    )
+  }
+
+  /** Reads which turns of this server have readers on other ones. */
+  async readWatched(): Promise<void> {
+    await this.#opened?.turns.readWatched()
   }
 
   async forget(chat: ChatRef): Promise<void> {

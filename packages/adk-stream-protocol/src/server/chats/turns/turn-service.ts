@@ -141,15 +141,15 @@ export class TurnService {
       reads,
       userMessageId,
       ...(repliesTo && { repliesTo, findReply }),
+      check: async () => {
+        if (removed === undefined) return
+        const rewind = () => rewindLocked(backend, key, removed)
+        if (!(await this.#options.runs.whileNone(chat, rewind))) throw new OpenRunError()
+      },
       prepare: async (turn) => {
         const { messageId } = turn
-        turn.startPosition = position
+        turn.startPosition = removed === undefined ? position : undefined
         await backend.agents.record(key, agent)
-        if (removed !== undefined) {
-          turn.startPosition = undefined
-          const rewind = () => rewindLocked(backend, key, removed)
-          if (!(await this.#options.runs.whileNone(chat, rewind))) throw new OpenRunError()
-        }
         const approval = await reply?.decide()
         if (!reply || !approval) return
         const replied = toRepliedNote(approval)
