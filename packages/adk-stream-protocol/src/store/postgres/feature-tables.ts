@@ -1,4 +1,5 @@
 import type {
+  FeatureDatabase,
   FeatureStatement,
   FeatureTables,
   JsonColumns,
@@ -31,25 +32,32 @@ export function inPostgres<Part>(
   return {
     ...feature,
     create,
-    open: ({ turns, schema, clocks: { clock } }) => {
-      const query = queryOf(turns)
-      const prepare = <Row>(sql: string) => query<Row>(sql.replaceAll('$schema', schema))
-      const runAll = statementRunner(schema)
-      return open({
-        clock,
-        rowOrder: 'seq',
-        read: prepare,
-        write: prepare,
-        writeDurably: prepare,
-        transaction: (statements, isDone) =>
-          turns.transaction(
-            async (run, attempt) =>
-              (await runAll(run, statements)) ||
-              (attempt > 0 && isDone !== undefined && (await runAll(run, [isDone]))),
-          ),
-        jsonTable,
-      })
-    },
+    open: (parts) => open(toDatabase(parts)),
+  }
+}
+
+/** Returns a database as features see it. */
+export function toDatabase({
+  turns,
+  schema,
+  clocks: { clock },
+}: Pick<PostgresParts, 'turns' | 'schema' | 'clocks'>): FeatureDatabase {
+  const query = queryOf(turns)
+  const prepare = <Row>(sql: string) => query<Row>(sql.replaceAll('$schema', schema))
+  const runAll = statementRunner(schema)
+  return {
+    clock,
+    rowOrder: 'seq',
+    read: prepare,
+    write: prepare,
+    writeDurably: prepare,
+    transaction: (statements, isDone) =>
+      turns.transaction(
+        async (run, attempt) =>
+          (await runAll(run, statements)) ||
+          (attempt > 0 && isDone !== undefined && (await runAll(run, [isDone]))),
+      ),
+    jsonTable,
   }
 }
 

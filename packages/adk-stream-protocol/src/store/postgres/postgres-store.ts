@@ -11,7 +11,8 @@ import { migrate } from './migrations.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { postgresRetention } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
-import { postgresChats, postgresSecrets } from './postgres-table-stores.ts'
+import { openChats, openSecrets } from '../table-stores.ts'
+import { toDatabase } from './feature-tables.ts'
 
 interface SharedPostgresOptions {
   /** The schema with the tables of the store. It is created if it is missing. Default `adk_stream_protocol`. */
@@ -105,6 +106,7 @@ function createStore(pools: Pools, parts: StoreParts) {
   const reads = () => (isUsedUp(pools.turns) ? spare : turns)
   const sessions = new PostgresSessionService(turns, { schema, cache, held, reads })
   const { createClient } = pools
+  const tables = toDatabase({ turns, schema, clocks })
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => {
     for (const database of databases) database.close()
@@ -122,10 +124,10 @@ function createStore(pools: Pools, parts: StoreParts) {
       decisions,
       reads: turns,
     }),
-    chats: postgresChats(turns, schema),
+    chats: openChats(tables),
     retention: postgresRetention(turns, schema, clocks),
     ...openPostgresFeatures({ turns, decisions, createClient, schema, clocks }),
-    secret: postgresSecrets(turns, schema),
+    secret: openSecrets(tables),
     poolStats: () => ({
       ...countConnections(pools),
       waitedMs: databases.reduce((sum, database) => sum + database.waitedMs, 0),

@@ -1,4 +1,5 @@
 import type {
+  FeatureDatabase,
   FeatureStatement,
   FeatureTables,
   JsonColumns,
@@ -28,19 +29,22 @@ export function inSqlite<Part>(
   return {
     ...feature,
     create,
-    open: (connection, { clock }) => {
-      const { read, write, writeDurably } = queriesOf(connection)
-      const run = statementRunner(connection)
-      return open({
-        clock,
-        rowOrder: 'rowid',
-        read: (sql) => read(toSqlite(sql)),
-        write: (sql) => write(toSqlite(sql)),
-        writeDurably: (sql) => writeDurably(toSqlite(sql)),
-        transaction: (statements) => connection.write(() => run(statements)),
-        jsonTable,
-      })
-    },
+    open: (connection, { clock }) => open(toDatabase(connection, clock)),
+  }
+}
+
+/** Returns a database as features see it. `clock` is an SQL expression, in ms. */
+export function toDatabase(connection: Connection, clock: string): FeatureDatabase {
+  const { read, write, writeDurably } = queriesOf(connection)
+  const run = statementRunner(connection)
+  return {
+    clock,
+    rowOrder: 'rowid',
+    read: (sql) => read(toSqlite(sql)),
+    write: (sql) => write(toSqlite(sql)),
+    writeDurably: (sql) => writeDurably(toSqlite(sql)),
+    transaction: (statements) => connection.write(() => run(statements)),
+    jsonTable,
   }
 }
 

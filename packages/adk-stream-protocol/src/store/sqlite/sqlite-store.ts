@@ -10,7 +10,8 @@ import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { sqliteRetention } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
-import { sqliteChats, sqliteSecrets } from './sqlite-table-stores.ts'
+import { openChats, openSecrets } from '../table-stores.ts'
+import { toDatabase } from './feature-tables.ts'
 
 /**
  * Options of {@link openSqliteStore}.
@@ -68,6 +69,7 @@ function createStore(
     leaseClock,
     ...(path !== ':memory:' && { path }),
   })
+  const database = toDatabase(connection, clock)
   const close = async (): Promise<void> => {
     await approvals.close()
     await connection.endBackground()
@@ -77,10 +79,10 @@ function createStore(
   return {
     sessions,
     approvals,
-    chats: sqliteChats(connection),
+    chats: openChats(database, () => connection.emptyLog()),
     retention: sqliteRetention(connection, clock, leaseClock),
     ...openSqliteFeatures(connection, { clock, leaseClock }),
-    secret: sqliteSecrets(connection),
+    secret: openSecrets(database),
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -1,3 +1,4 @@
+import type { FeatureDatabase } from './feature-tables.ts'
 import type { Query } from './query.ts'
 import { chatColumns, checkName, isStorable } from '../keys.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
@@ -46,18 +47,6 @@ export interface DueBrowserCalls {
   readonly limit: number
 }
 
-/** The statements for calls that wait for a client. */
-interface BrowserCallQueries {
-  readonly add: Query
-  /** The values are the columns of a chat, and a list of call ids. */
-  readonly drop: Query
-  readonly dropChat: Query
-  /** The values are the application, the lease in ms and the limit. */
-  readonly takeDue: Query<BrowserCallRow>
-  readonly list: Query<PendingBrowserCallRow>
-  readonly listChat: Query<PendingBrowserCallRow>
-}
-
 export interface BrowserCallRow {
   readonly principal_id: string
   readonly chat_id: string
@@ -70,26 +59,40 @@ interface PendingBrowserCallRow extends BrowserCallRow {
   readonly deadline: number
 }
 
-export function browserCallStore(queries: BrowserCallQueries): BrowserCallStore {
+/** `takeDue` gets the application, the lease in ms and the limit. */
+export function openBrowserCalls(
+  { clock, read, write }: FeatureDatabase,
+  takeDue: Query<BrowserCallRow>,
+): BrowserCallStore {
+  const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
+  const add = write(`
+    INSERT INTO $schema.browser_calls (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
+    VALUES ($1, $2, $3, $4, $5, ${clock} + $6::double precision) ON CONFLICT DO NOTHING`)
+  const select = 'SELECT * FROM $schema.browser_calls'
+  const list = read<PendingBrowserCallRow>(`${select} ORDER BY deadline LIMIT $1`)
+  const listChat = read<PendingBrowserCallRow>(
+    `${select} WHERE ${inChat} ORDER BY deadline LIMIT $4`,
+  )
+  const remove = `DELETE FROM $schema.browser_calls WHERE ${inChat}`
+  const drop = write(`${remove} AND tool_call_id = ANY ($4::text[])`)
+  const dropChat = write(remove)
   return {
     async add({ chat, messageId, toolCallId }, timeoutMs) {
       const names = [checkName('toolCallId', toolCallId), checkName('messageId', messageId)]
-      await queries.add(...chatColumns(chat), ...names, timeoutMs)
+      await add(...chatColumns(chat), ...names, timeoutMs)
     },
     async drop(chat, toolCallIds) {
-      await queries.drop(...chatColumns(chat), toolCallIds.filter(isStorable))
+      await drop(...chatColumns(chat), toolCallIds.filter(isStorable))
     },
     async dropChat(chat) {
-      await queries.dropChat(...chatColumns(chat))
+      await dropChat(...chatColumns(chat))
     },
     async takeDue({ appName, leaseMs, limit }) {
-      const rows = await queries.takeDue(checkName('appName', appName), leaseMs, limit)
+      const rows = await takeDue(checkName('appName', appName), leaseMs, limit)
       return rows.map((row) => decodeBrowserCall(appName, row))
     },
     async list({ chat, limit }) {
-      const rows = await (chat
-        ? queries.listChat(...chatColumns(chat), limit)
-        : queries.list(limit))
+      const rows = await (chat ? listChat(...chatColumns(chat), limit) : list(limit))
       return rows.map((row) => ({
         ...decodeBrowserCall(row.app_name, row),
         deadline: row.deadline,

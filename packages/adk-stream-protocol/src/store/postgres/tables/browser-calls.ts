@@ -1,7 +1,8 @@
-import { IN_CHAT, queryOf } from '../queries.ts'
-import type { BrowserCallStore } from '../../tables/browser-calls.ts'
-import { browserCallStore } from '../../tables/browser-calls.ts'
+import { queryOf } from '../queries.ts'
+import type { BrowserCallRow, BrowserCallStore } from '../../tables/browser-calls.ts'
+import { openBrowserCalls } from '../../tables/browser-calls.ts'
 import type { PostgresFeature, PostgresParts } from '../feature-tables.ts'
+import { toDatabase } from '../feature-tables.ts'
 
 export const postgresBrowserCalls: PostgresFeature<BrowserCallStore> = {
   create: `
@@ -27,23 +28,11 @@ export const postgresBrowserCalls: PostgresFeature<BrowserCallStore> = {
 }
 
 /** Stores calls that wait for clients. */
-function open({
-  turns: database,
-  schema,
-  clocks: { clock, leaseClock },
-}: PostgresParts): BrowserCallStore {
-  const query = queryOf(database)
-  const calls = `${schema}.browser_calls`
-  return browserCallStore({
-    add: query(`
-      INSERT INTO ${calls} (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
-      SELECT $1, $2, $3, $4, $5, ${clock} + $6::double precision ON CONFLICT DO NOTHING`),
-    list: query(`SELECT * FROM ${calls} ORDER BY deadline LIMIT $1`),
-    listChat: query(`SELECT * FROM ${calls} WHERE ${IN_CHAT} ORDER BY deadline LIMIT $4`),
-    drop: query(`DELETE FROM ${calls} WHERE ${IN_CHAT} AND tool_call_id = ANY ($4::text[])`),
-    dropChat: query(`DELETE FROM ${calls} WHERE ${IN_CHAT}`),
-    // Instances that sweep at the same time skip each other's rows.
-    takeDue: query(`
+function open(parts: PostgresParts): BrowserCallStore {
+  const { clock, leaseClock } = parts.clocks
+  const calls = `${parts.schema}.browser_calls`
+  // Instances that sweep at the same time skip each other's rows.
+  const takeDue = queryOf(parts.turns)<BrowserCallRow>(`
       WITH now AS MATERIALIZED (SELECT ${leaseClock} AS at),
       due AS MATERIALIZED (
         SELECT call FROM ${calls}
@@ -52,6 +41,6 @@ function open({
         ORDER BY coalesce(taken_at, 0), deadline LIMIT $3 FOR UPDATE SKIP LOCKED)
       UPDATE ${calls} SET taken_at = (SELECT at FROM now), lease_ms = $2::double precision
       WHERE call IN (SELECT call FROM due)
-      RETURNING principal_id, chat_id, tool_call_id, message_id`),
-  })
+      RETURNING principal_id, chat_id, tool_call_id, message_id`)
+  return openBrowserCalls(toDatabase(parts), takeDue)
 }

@@ -1,9 +1,10 @@
-import { IN_CHAT, queriesOf, toSql } from '../queries.ts'
+import { toSql } from '../queries.ts'
 import type { BrowserCallStore } from '../../tables/browser-calls.ts'
 import type { BrowserCallRow } from '../../tables/browser-calls.ts'
-import { browserCallStore } from '../../tables/browser-calls.ts'
+import { openBrowserCalls } from '../../tables/browser-calls.ts'
 import type { Connection } from '../connection.ts'
 import type { SqliteClocks, SqliteFeature } from '../feature-tables.ts'
+import { toDatabase } from '../feature-tables.ts'
 
 export const sqliteBrowserCalls: SqliteFeature<BrowserCallStore> = {
   create: `
@@ -32,30 +33,19 @@ export const sqliteBrowserCalls: SqliteFeature<BrowserCallStore> = {
 
 /** Stores calls that wait for clients, as durable as the conversation itself. */
 function open(connection: Connection, { clock, leaseClock }: SqliteClocks): BrowserCallStore {
-  const { read, write } = queriesOf(connection)
   const isDue = `app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2`
-  const findDue = read(`SELECT 1 FROM browser_calls WHERE ${isDue} LIMIT 1`)
+  const findDue = connection.prepare(`SELECT 1 FROM browser_calls WHERE ${isDue} LIMIT 1`)
   const takeDue = connection.prepare<BrowserCallRow>(`
     UPDATE browser_calls SET taken_at = ?2, lease_ms = ?3
     WHERE call IN (
       SELECT call FROM browser_calls WHERE ${isDue} ORDER BY coalesce(taken_at, 0), deadline LIMIT ?4)
     RETURNING principal_id, chat_id, tool_call_id, message_id`)
-  return browserCallStore({
-    add: write(`
-      INSERT INTO browser_calls (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
-      VALUES (?, ?, ?, ?, ?, ${clock} + ?) ON CONFLICT DO NOTHING`),
-    list: read('SELECT * FROM browser_calls ORDER BY deadline LIMIT ?'),
-    listChat: read(`SELECT * FROM browser_calls WHERE ${IN_CHAT} ORDER BY deadline LIMIT ?4`),
-    drop: write(`
-      DELETE FROM browser_calls WHERE ${IN_CHAT} AND tool_call_id IN (SELECT value FROM json_each(?4))`),
-    dropChat: write(`DELETE FROM browser_calls WHERE ${IN_CHAT}`),
-    takeDue: async (appName, ...rest) => {
-      // Usually nothing is due, and this query takes no lock.
-      if ((await findDue(appName, leaseClock())).length === 0) return []
-      return connection.write(
-        () => takeDue.rows(...toSql([appName, leaseClock(), ...rest])),
-        'process-death',
-      )
-    },
+  return openBrowserCalls(toDatabase(connection, clock), async (appName = '', ...rest) => {
+    // Usually nothing is due, and this query takes no lock.
+    if ((await findDue.select(...toSql([appName, leaseClock()]))).length === 0) return []
+    return connection.write(
+      () => takeDue.rows(...toSql([appName, leaseClock(), ...rest])),
+      'process-death',
+    )
   })
 }
