@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type FSWatcher, readFileSync, watch } from 'node:fs'
+import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
 import path from 'node:path'
 
 /** Watches files, also those that do not exist yet. */
@@ -19,7 +19,21 @@ export function createFileWatcher(onChange: (files: readonly string[]) => void):
   /** Of folders: many editors replace a file, which ends a watch of the file itself. */
   const watchers = new Map<string, FSWatcher>()
   let timer: NodeJS.Timeout | undefined
+  const follow = (): void => {
+    const folders = new Map([...digests.keys()].map((file) => findFolder(path.dirname(file))))
+    for (const [id, watcher] of watchers)
+      if (!folders.has(id)) {
+        watcher.close()
+        watchers.delete(id)
+      }
+    for (const [id, folder] of folders)
+      if (!watchers.has(id)) {
+        const watcher = watchFolder(folder, settle)
+        if (watcher) watchers.set(id, watcher)
+      }
+  }
   const compare = (): void => {
+    follow()
     const changed = [...digests.keys()].filter((file) => {
       const digest = digestOf(file)
       const isChanged = digest !== digests.get(file)
@@ -36,17 +50,7 @@ export function createFileWatcher(onChange: (files: readonly string[]) => void):
     watch(files) {
       // A file that has changed since it was compared is compared with what was loaded.
       digests = new Map(files.map((file) => [file, digests.get(file) ?? digestOf(file)]))
-      const folders = new Set(files.map((file) => path.dirname(file)))
-      for (const [folder, watcher] of watchers)
-        if (!folders.has(folder)) {
-          watcher.close()
-          watchers.delete(folder)
-        }
-      for (const folder of folders)
-        if (!watchers.has(folder)) {
-          const watcher = watchFolder(folder, settle)
-          if (watcher) watchers.set(folder, watcher)
-        }
+      follow()
     },
     close() {
       clearTimeout(timer)
@@ -56,14 +60,26 @@ export function createFileWatcher(onChange: (files: readonly string[]) => void):
   }
 }
 
+/** Returns a folder, or the nearest one above it that exists, with its identity: one that was deleted and created again is another one. */
+function findFolder(folder: string): [id: string, folder: string] {
+  const found = statSync(folder, { throwIfNoEntry: false })
+  const above = path.dirname(folder)
+  if (!found && above !== folder) return findFolder(above)
+  // File systems use the number of a deleted folder again.
+  return [`${found?.ino} ${found?.birthtimeMs} ${folder}`, folder]
+}
+
 function watchFolder(folder: string, onEvent: () => void): FSWatcher | undefined {
   try {
     const watcher = watch(folder, onEvent)
     // The folder was removed.
-    watcher.on('error', () => watcher.close())
+    watcher.on('error', () => {
+      watcher.close()
+      onEvent()
+    })
     return watcher
   } catch {
-    // A folder that does not exist has no files to watch.
+    // The folder cannot be read, or was just removed.
     return undefined
   }
 }
