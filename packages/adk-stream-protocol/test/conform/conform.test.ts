@@ -71,19 +71,21 @@ const OURS = [
   '--json',
 ]
 
-/** In `npm test`, one version of the AG-UI client. */
+/** In `npm test`, one version of each client. */
+const VERSIONS = isLong ? 2 : 1
+const AI_CLIENTS = [['ai', '6.0.320'] as const, ['ai-7', '7.0.163'] as const]
 const AG_UI_CLIENTS = [['@ag-ui/client', '1.0.0'] as const, ['@ag-ui/client-0', '0.0.59'] as const]
 
 const PLACES = [
   {
     path: '/stream',
     history: '/chats/{chat}/messages',
-    clients: [['ai', '6.0.320'] as const, ['ai-7', '7.0.163'] as const],
+    clients: AI_CLIENTS.slice(0, VERSIONS),
   },
   {
     path: '/ag-ui',
     history: '/ag-ui/agent/default/connect',
-    clients: AG_UI_CLIENTS.slice(0, isLong ? 2 : 1),
+    clients: AG_UI_CLIENTS.slice(0, VERSIONS),
   },
 ]
 
@@ -156,7 +158,7 @@ const FAULTS: readonly (readonly [Fault, readonly string[]])[] = [
 const KINDS = [
   { path: '/chat', client: 'ai' },
   { path: '/ag-ui', client: '@ag-ui/client' },
-  { path: '/ag-ui', client: '@ag-ui/client-0' },
+  ...(isLong ? [{ path: '/ag-ui', client: '@ag-ui/client-0' }] : []),
 ]
 
 test.each(
