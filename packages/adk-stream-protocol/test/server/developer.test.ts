@@ -129,6 +129,13 @@ test('[DV1970] the agents are described with their tools, a graph and what needs
           nodes: [
             { name: 'planner', kind: 'agent', model: 'gemini-2.5-flash' },
             { name: 'travel', kind: 'tool' },
+            { name: 'look', kind: 'tool' },
+            { name: 'process_payment', kind: 'tool' },
+          ],
+          edges: [
+            { from: 'n0', to: 'n1' },
+            { from: 'n1', to: 'n2' },
+            { from: 'n1', to: 'n3' },
           ],
         },
       },

@@ -52,9 +52,9 @@ export function describeGraph(root: object, { tools }: AgentGraph): GraphDescrip
   }
   visit(root)
   for (const { name, agent, tool } of tools) {
-    const owner = [...nodes.values()].find(
-      (node) => node.name === agent && (node.kind === 'agent' || node.kind === 'remote'),
-    )
+    const named = [...nodes.values()].filter((node) => node.name === agent)
+    // An agent that is used as a tool is a node of this kind.
+    const owner = named.find(({ kind }) => kind === 'agent' || kind === 'remote') ?? named[0]
     if (!owner || !tool || nodes.has(tool)) continue
     connect(owner.id, add(tool, { name, kind: 'tool', ...textOf(tool) }))
   }
