@@ -2,8 +2,24 @@ import { render, screen, within } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { expect, test } from 'vitest'
 
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import type { Notice } from '../../src/modules/notify/notice.ts'
 import type { GrantOffer, ShownGrant } from '../../src/protocol/grants.ts'
-import { AdkProvider, type Decision, GrantList, MessageList } from '../../src/react/index.ts'
+import type { AdkApi } from '../../src/client/index.ts'
+import {
+  AdkProvider,
+  ApprovalInbox,
+  type Decision,
+  GrantList,
+  MessageList,
+  useInbox,
+} from '../../src/react/index.ts'
+import { openWithClocks } from '../../src/store/sqlite/sqlite-store.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { BUDGET } from '../grants/support/grants.ts'
+import { TestMetrics } from '../support/metrics.ts'
+import { TestBrowser } from './support/chat-page.tsx'
 import { LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
@@ -36,11 +52,11 @@ function showCard(locale: keyof typeof LANGUAGES = 'en'): [string, Decision][] {
 test.each([
   [
     'en',
-    /^Do not ask again in this chat for further calls with recipient: 花子.*, up to 100 in total, at most 5, for 30 minutes$/,
+    /^Do not ask again in this chat for further calls with recipient: 花子.*, amount up to 100 in total, at most 5, for 30 minutes$/,
   ],
   [
     'ja',
-    /^このチャットでは、同じ内容（recipient: 花子.*）の操作を次から確認なしで許可する（合計100まで、最大5回、今から30 ?分）$/,
+    /^このチャットでは、同じ内容（recipient: 花子.*）の操作を次から確認なしで許可する（amountは合計100まで、最大5回、今から30 ?分）$/,
   ],
 ] as const)('[GR1640] a card says in words what a grant allows, in %s', (locale, words) => {
   showCard(locale)
@@ -101,7 +117,8 @@ const GRANT: ShownGrant = {
   expiresAt: Date.now() + 60_000,
 }
 
-test('[GR1641] the list shows the grants of a chat with what is left, and revokes one by keyboard', async () => {
+test('[GR1641] the list shows the grants of a chat with what is left, revokes one by keyboard, and says if that failed', async () => {
+  let isOffline = true
   let grants: ShownGrant[] = [
     GRANT,
     { ...GRANT, id: 'grant-2', chatId: 'chat-2' },
@@ -116,7 +133,10 @@ test('[GR1641] the list shows the grants of a chat with what is left, and revoke
   ]
   const api = {
     listGrants: async () => grants,
-    revokeGrant: async (id: string) => void (grants = grants.filter((grant) => grant.id !== id)),
+    revokeGrant: async (id: string) => {
+      if (isOffline) throw new TypeError('network: offline')
+      grants = grants.filter((grant) => grant.id !== id)
+    },
     watch: () => () => undefined,
   }
   render(
@@ -130,9 +150,75 @@ test('[GR1641] the list shows the grants of a chat with what is left, and revoke
       .getAllByRole('listitem')
       .map(({ textContent }) => textContent)
   expect(items()).toHaveLength(2)
-  expect(items()[0]).toContain('Payment recipient: 花子 2 of 5 used, 40 of 100 · until')
+  expect(items()[0]).toContain('Payment · recipient: 花子 · 2 of 5 used, amount 40 of 100 · until')
   expect(items()[1]).toContain('suspended: text from outside entered the chat')
-  within(list).getByRole('button', { name: 'Revoke: Payment' }).focus()
+  within(list).getByRole('button', { name: 'Revoke: Payment, recipient: 花子' }).focus()
+  await user.keyboard('{Enter}')
+  await expect.poll(() => within(list).getByRole('alert').textContent).toContain('Not revoked')
+  expect(items()).toHaveLength(2)
+  isOffline = false
   await user.keyboard('{Enter}')
   await expect.poll(items).toHaveLength(1)
+  expect(within(list).getByRole('alert').textContent).toBe('')
 })
+
+test('[GR1634] [NT1579] [OB300] a person who approves ten calls in a row is reported, and reads why they cannot give a grant', async () => {
+  await using folder = await temporaryDirectory()
+  await using metrics = new TestMetrics()
+  const told: Notice[] = []
+  await using testBridge = await TestBridge.open({
+    approvals: { process_payment: { grants: [BUDGET] } },
+    notify: {
+      channels: { risk: { send: async (notice) => void told.push(notice) } },
+      plan: () => [],
+      fastApprovals: { tell: 'risk', decisions: 10 },
+    },
+    // Each decision takes no time, on any machine.
+    openStore: () =>
+      openWithClocks({ path: folder.file('frozen.db') }, { clock: String(Date.now()) }),
+  })
+  const page = testBridge.page()
+  const ask = async (count: number): Promise<void> => {
+    const text = `${callPayment(5).repeat(count)}[[then]][[say Paid.]]`
+    const messages = [{ id: `u-${count}`, role: 'user', parts: [{ type: 'text', text }] }]
+    await page.post({ id: `chat-${count}`, messages })
+  }
+  await ask(10)
+  for (const { id } of await page.inbox()) await page.decide(id, { approved: true })
+  await expect.poll(() => told.map(({ type }) => type)).toEqual(['approver.fast'])
+  expect(told[0]).toMatchObject({ by: 'hanako', pace: { decisions: 10, fast: 10 } })
+  expect(await metrics.read('approval.time_to_decision')).toEqual({
+    'process_payment approved': 10,
+  })
+  await ask(1)
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const show = async (locale: keyof typeof LANGUAGES) => {
+    const { unmount } = render(
+      <AdkProvider labels={LANGUAGES[locale]}>
+        <InboxPage api={browser.api} />
+      </AdkProvider>,
+    )
+    const box = await screen.findByRole('checkbox')
+    await user.click(box)
+    const name = LANGUAGES[locale].approval.approve
+    const approve = () => user.click(screen.getByRole('button', { name }))
+    await approve()
+    const refused = (await screen.findByRole('alert')).textContent
+    return { box, approve, refused, unmount }
+  }
+  const japanese = await show('ja')
+  expect(japanese.refused).toContain('許可を選ばずに、もう一度お試しください。')
+  japanese.unmount()
+  const { box, approve, refused, unmount } = await show('en')
+  expect(refused).toContain('You have approved many calls at once.')
+  expect(testBridge.wallet.payments).toHaveLength(10)
+  await user.click(box)
+  await approve()
+  await expect.poll(() => testBridge.wallet.payments).toHaveLength(11)
+  unmount()
+})
+
+function InboxPage({ api }: { readonly api: AdkApi }) {
+  const { approvals, refusals, decide } = useInbox(api)
+  return <ApprovalInbox approvals={approvals} refusals={refusals} onDecide={decide} />
+}

@@ -23,7 +23,7 @@ interface GrantListProps {
 /** Lists the grants that let calls run, or deny them, without asking, each with a button that revokes it. Shows nothing if there is none. */
 export function GrantList({ api, chatId }: GrantListProps) {
   const labels = useAdkLabels()
-  const { grants, revoke } = useGrants(api)
+  const { grants, hasFailed, revoke } = useGrants(api)
   const shown = grants.filter(
     (grant) => chatId === undefined || grant.scope === 'person' || grant.chatId === chatId,
   )
@@ -33,11 +33,17 @@ export function GrantList({ api, chatId }: GrantListProps) {
       <ul>
         {shown.map((grant) => {
           const title = toLiteral(grant.title ?? grant.toolName)
+          const pinned = describePinned(grant.pinned, grant)
           return (
             <li key={grant.id} data-state={grant.state} data-effect={grant.effect}>
-              <LiteralText in="strong" text={title} />{' '}
-              <LiteralText in="span" text={describePinned(grant.pinned, grant)} />{' '}
-              <span>{labels.grants.used(grant)}</span>
+              <LiteralText in="strong" text={title} />
+              {pinned !== '' && (
+                <>
+                  {' · '}
+                  <LiteralText in="span" text={pinned} />
+                </>
+              )}
+              <span> · {labels.grants.used(grant)}</span>
               {grant.expiresAt !== undefined && (
                 <span>
                   {' · '}
@@ -46,7 +52,9 @@ export function GrantList({ api, chatId }: GrantListProps) {
               )}
               {grant.state === 'suspended' && <span> · {labels.grants.suspended}</span>}{' '}
               <OutlinedButton
-                aria-label={labels.grants.revokeNamed(title)}
+                aria-label={labels.grants.revokeNamed(
+                  pinned === '' ? title : `${title}, ${pinned}`,
+                )}
                 onClick={() => void revoke(grant.id)}
               >
                 {labels.grants.revoke}
@@ -55,6 +63,9 @@ export function GrantList({ api, chatId }: GrantListProps) {
           )
         })}
       </ul>
+      <p className="adk-failure" role="alert">
+        {hasFailed && labels.grants.revokeFailed}
+      </p>
     </section>
   )
 }
@@ -75,9 +86,11 @@ function useGrants(api: GrantListProps['api']) {
     void load()
     return api.watch(() => void load())
   }, [api, load])
+  const [hasFailed, setFailed] = useState(false)
   const revoke = async (id: string): Promise<void> => {
-    await api.revokeGrant(id).catch(() => undefined)
+    setFailed(false)
+    await api.revokeGrant(id).catch(() => setFailed(true))
     await load()
   }
-  return { grants, revoke }
+  return { grants, hasFailed, revoke }
 }

@@ -129,7 +129,7 @@ export const en: AdkLabels = {
     decided: 'By your grant of',
     offer: ({ pinned, budget, maxUses, expiresMs, scope }) => {
       const like = pinned === '' ? '' : ` with ${pinned}`
-      const sum = budget ? `, up to ${budget.max} in total` : ''
+      const sum = budget ? `, ${budget.argument} up to ${budget.max} in total` : ''
       const count = maxUses === undefined ? '' : `, at most ${maxUses}`
       const end = expiresMs === undefined ? '' : `, for ${formatDuration(expiresMs, 'en')}`
       const where = scope === 'chat' ? 'in this chat' : 'in all your chats'
@@ -139,12 +139,15 @@ export const en: AdkLabels = {
     used: ({ effect, uses, maxUses, spent, budget }) => {
       const count = maxUses === undefined ? `${uses}` : `${uses} of ${maxUses}`
       if (effect === 'deny') return `denied, ${count} so far`
-      return budget ? `${count} used, ${spent} of ${budget.max}` : `${count} used`
+      return budget
+        ? `${count} used, ${budget.argument} ${spent} of ${budget.max}`
+        : `${count} used`
     },
     until: 'until',
     suspended: 'suspended: text from outside entered the chat',
     revoke: 'Revoke',
     revokeNamed: (title) => `Revoke: ${title}`,
+    revokeFailed: 'Not revoked: the server could not be reached or did not accept it. Try again.',
   },
   approval: {
     path: 'Called by:',

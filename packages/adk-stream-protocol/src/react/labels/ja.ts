@@ -147,7 +147,7 @@ export const ja: AdkLabels = {
     offer: ({ pinned, budget, maxUses, expiresMs, scope }) => {
       const like = pinned === '' ? '同じ種類の操作' : `同じ内容（${pinned}）の操作`
       const limits = [
-        ...(budget ? [`合計${budget.max}まで`] : []),
+        ...(budget ? [`${budget.argument}は合計${budget.max}まで`] : []),
         ...(maxUses === undefined ? [] : [`最大${maxUses}回`]),
         ...(expiresMs === undefined ? [] : [`今から${formatDuration(expiresMs, 'ja')}`]),
       ]
@@ -159,12 +159,16 @@ export const ja: AdkLabels = {
     used: ({ effect, uses, maxUses, spent, budget }) => {
       const count = maxUses === undefined ? `${uses}回` : `${maxUses}回中${uses}回`
       if (effect === 'deny') return `拒否中（これまで${count}）`
-      return budget ? `${count}使用、${budget.max}のうち${spent}` : `${count}使用`
+      return budget
+        ? `${count}使用、${budget.argument}は${budget.max}のうち${spent}`
+        : `${count}使用`
     },
     until: '期限',
     suspended: '停止中：外部の文章がチャットに入りました',
     revoke: '取り消す',
     revokeNamed: (title) => `取り消す：${title}`,
+    revokeFailed:
+      '取り消せませんでした。サーバーに接続できないか、受け付けられませんでした。もう一度お試しください。',
   },
   approval: {
     path: '呼び出し元：',
@@ -304,7 +308,8 @@ export const ja: AdkLabels = {
       unauthenticated:
         'サインアウトされました。別のタブでサインインしてから、ここでもう一度送信してください。',
       'unknown-approval': 'この承認依頼は見つかりません。',
-      'not-allowed': 'この承認を行う権限がありません。',
+      'not-allowed':
+        'この内容では承認できません。決定の権限がないか、今後の操作まで許可することができません。許可を選ばずに、もう一度お試しください。',
       'approval-decided': 'この承認依頼は、すでに処理されています。',
       'other-principal':
         'この決定をした人とは別の人がサインインしています。受け付けられておらず、何も変更されていません。',

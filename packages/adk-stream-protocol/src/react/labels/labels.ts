@@ -26,8 +26,10 @@ interface GrantLabels {
   /** Why a grant does not apply at the moment. */
   readonly suspended: string
   readonly revoke: string
-  /** The label of the button for screen readers. */
+  /** The label of the button for screen readers. `title` has the values that stay the same. */
   readonly revokeNamed: (title: string) => string
+  /** Shown if a grant could not be revoked. */
+  readonly revokeFailed: string
 }
 
 /** The labels of people who decide in the place of others. */
