@@ -68,6 +68,31 @@ longTest(
   },
 )
 
+test('[NT1563] a notice that does not arrive in ten attempts within about three days is given up and reported, and the next one is tried', async () => {
+  await using receiver = await startReceiver(() => ({ status: 503 }))
+  await using opened = await openNotifier({ channels: { ops: toReceiver(receiver) } })
+  await opened.request('approval-1', hanako.id, 1_000 * HOUR)
+  await opened.ledger.decide('approval-1', { approved: false, by: hanako })
+  const read = async () =>
+    (await opened.listNotices('approval-1')).find(({ body }) => body.includes('requested'))
+  for (let count = 1; count < 10; count += 1) {
+    await opened.until(async () => {
+      const { attempts = 0, at = 0 } = (await read()) ?? {}
+      return attempts === count && at > opened.now()
+    })
+    opened.setClock((await read())?.at ?? 0)
+  }
+  expect(new Set(receiver.types())).toEqual(new Set(['approval.requested']))
+  await opened.until(() => receiver.types().includes('approval.denied'))
+  expect(receiver.types().filter((type) => type === 'approval.requested')).toHaveLength(10)
+  const days = (opened.now() - NOON) / (24 * HOUR)
+  expect(days).toBeGreaterThan(3)
+  expect(days).toBeLessThan(3.5)
+  const { state, answer } = (await read()) ?? {}
+  expect([state, answer]).toEqual(['failed', 'The webhook answered HTTP 503.'])
+  expect(opened.errors.map(String)).toEqual([expect.stringContaining('did not reach')])
+})
+
 const FLOOD = times(60, 2_000)
 
 test(

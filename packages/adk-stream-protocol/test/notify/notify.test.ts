@@ -144,7 +144,7 @@ test('[NT1563] a channel that throws before it returns a promise has failed', as
     .toMatchObject({ state: 'waiting', attempts: 1, answer: 'Broken.' })
 })
 
-test('[NT1564] status 410 ends a channel for good, and not what another endpoint has still to receive', async () => {
+test('[NT1564] status 410 ends a channel until its URL changes, and not what another endpoint has still to receive', async () => {
   await using receiver = await startReceiver(() => ({ status: 410 }))
   let isUp = false
   const busy = { status: 503, headers: { 'retry-after': '1' } }
@@ -163,6 +163,12 @@ test('[NT1564] status 410 ends a channel for good, and not what another endpoint
   const second = await opened.pay('chat-2')
   const arrived = () => new Set(other.received.slice(1).map(({ data }) => data['approvalId']))
   await expect.poll(arrived, { timeout: 20_000 }).toEqual(new Set([first, second]))
+  expect(receiver.received).toHaveLength(1)
+  await using next = await startReceiver()
+  channels.ops = webhook({ url: next.url, ...options })
+  await opened.testBridge.restart()
+  const third = await opened.pay('chat-3')
+  await expect.poll(() => next.received.map(({ data }) => data['approvalId'])).toEqual([third])
   expect(receiver.received).toHaveLength(1)
 })
 

@@ -275,6 +275,37 @@ test.each([
   },
 )
 
+test.each([
+  ['high', true],
+  ['low', false],
+] as const)(
+  '[NT1575] `mayApprove` decides whether a call of severity %s may be approved in Slack: %s',
+  async (severity, allowed) => {
+    await using opened = await open(
+      { mayApprove: (approval) => approval.severity === 'high' },
+      { approvals: { process_payment: { severity } } },
+    )
+    const id = await opened.pay()
+    expect(JSON.stringify(opened.server.calls[0]?.body).includes('adk-approve')).toBe(allowed)
+    await opened.click(id, 'adk-approve')
+    expect(opened.testBridge.wallet.payments).toHaveLength(allowed ? 1 : 0)
+    expect(opened.told()).toHaveLength(allowed ? 0 : 1)
+  },
+)
+
+test('[NT1577] a card without arguments shows neither them nor the preview, and cannot approve where a preview is required', async () => {
+  const terms = { title: 'Payment', requirePreview: true, preview: describeRecipient }
+  const approvals = { process_payment: terms }
+  await using opened = await open({ includeArguments: false }, { approvals })
+  const id = await opened.pay()
+  await opened.click(id, 'adk-approve')
+  expect(opened.told()).toEqual([expect.stringContaining('preview')])
+  // The card that is shown again, too.
+  const cards = JSON.stringify(opened.server.calls.filter(({ body }) => body['blocks']))
+  for (const text of ['花子', 'amount', 'Pay ']) expect(cards).not.toContain(text)
+  expect(opened.testBridge.wallet.payments).toEqual([])
+})
+
 test('[NT1576] values of the model cannot mention people, add links or hide characters in a card', async () => {
   await using opened = await open()
   await opened.pay('<!channel> <https://evil.example|bank>\nApproved \u202Eby your bank :tada:')
