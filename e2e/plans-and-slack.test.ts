@@ -1,7 +1,10 @@
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 
 import { oneOf } from '../test/support/long-run.ts'
 import { requestApproval, waitForOutcome } from './support/approvals.ts'
+import { findViolations } from './support/axe-violations.ts'
+import { chatPage } from './support/chat-page.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { useTestDemo } from './support/use-test-demo.ts'
 
@@ -75,19 +78,24 @@ test('[DM1651] a person lets further payments to the same person run, and revoke
 })
 
 test('[DM1652] a person decides in the Slack of the demo, after a reminder, and nobody else can', async () => {
-  const { page, account, waitUntilIdle, send, replies } = await requestApproval(
-    testDemo,
-    'Send $50 to Alice',
-  )
+  const { page, account, replies } = await requestApproval(testDemo, 'Send $50 to Alice')
   const slack = await page.context().newPage()
   await slack.goto(`${testDemo.demo.url}/slack`)
-  const cards = slack.locator('article')
+  const cards = slack.getByRole('article', { name: 'Payment' })
   await cards.getByText('Still needs approval').first().waitFor()
+  const approve = cards.last().getByRole('button', { name: 'Approve' })
+  await approve.focus()
+  const other = chatPage(await openNewChat(page))
+  await other.send('Send $60 to Bob')
+  await expect.poll(() => cards.count(), { timeout: 60_000 }).toBe(2)
+  // What arrives does not take the focus away.
+  expect(await approve.evaluate((button) => button === document.activeElement)).toBe(true)
+  expect(await findViolations(slack)).toEqual([])
   await takeScreenshot(slack, 'slack-card')
   const stranger = await testDemo.openPage({ url: `${testDemo.demo.url}/slack` })
   expect(await stranger.locator('article').count()).toBe(0)
   const [ts, value] = await Promise.all(
-    ['ts', 'value'].map((name) => cards.locator(`input[name=${name}]`).first().inputValue()),
+    ['ts', 'value'].map((name) => cards.last().locator(`input[name=${name}]`).first().inputValue()),
   )
   const form = { ts: ts ?? '', value: value ?? '', action: 'adk-approve' }
   const click = { form, headers: { 'sec-fetch-site': 'same-origin' }, maxRedirects: 0 }
@@ -98,18 +106,24 @@ test('[DM1652] a person decides in the Slack of the demo, after a reminder, and 
   expect((await page.request.post(`${testDemo.demo.url}/slack/click`, foreign)).status()).toBe(404)
   expect(await account.payments()).toEqual([])
 
-  await cards.getByRole('button', { name: 'Approve' }).click()
+  await approve.press('Enter')
   await cards.getByText('Approved and done').first().waitFor()
   await takeScreenshot(slack, 'slack-approved')
   expect(await account.payments()).toEqual(['Alice 50'])
   await replies.getByText('I sent $50.00 to Alice').waitFor()
-  await waitUntilIdle()
 
-  await send('Send $60 to Bob')
   await cards.first().getByRole('button', { name: 'Deny' }).click()
   await slack.getByLabel('Reason').fill('Too much.')
   await takeScreenshot(slack, 'slack-denial')
   await slack.getByRole('button', { name: 'Deny' }).first().click()
-  await replies.getByText('Too much.').first().waitFor()
+  await other.replies.getByText('Too much.').first().waitFor()
   expect(await account.payments()).toEqual(['Alice 50'])
 })
+
+/** Opens a chat in another tab of the same person. */
+async function openNewChat(page: Page): Promise<Page> {
+  const other = await page.context().newPage()
+  await other.goto(testDemo.demo.url)
+  await other.getByRole('button', { name: 'New chat' }).click()
+  return other
+}

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 import { type NoticeChannel, slack } from 'adk-stream-protocol/notify'
@@ -8,7 +8,7 @@ import { z } from 'zod'
 
 import type { Languages } from '../languages.ts'
 import { type Language, LANGUAGES } from '../../demo-info.ts'
-import { renderSlack } from './slack-page.ts'
+import { renderSlack, SLACK_SCRIPT } from './slack-page.ts'
 
 /** A workspace of the demo. It stands for Slack: it has the methods of Slack's API that cards need, signs clicks as Slack does, and needs no network. */
 export interface SlackService {
@@ -128,6 +128,8 @@ const OpenView = z.object({
   }),
 })
 
+const SCRIPT_HASH = `sha256-${createHash('sha256').update(SLACK_SCRIPT).digest('base64')}`
+
 /** Only a script sends so many. */
 const MAX_MESSAGES = 500
 const MAX_BODY_BYTES = 500_000
@@ -225,8 +227,7 @@ class Workspace {
     response.writeHead(200, {
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
-      'content-security-policy':
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
+      'content-security-policy': `default-src 'none'; script-src '${SCRIPT_HASH}'; connect-src 'self'; style-src 'unsafe-inline'; form-action 'self'`,
     })
     const language = this.#options.languages.of(member)
     response.end(renderSlack({ language, messages: messages.toReversed(), view, note }))
