@@ -44,7 +44,7 @@ longTest(
     }
     // One approval every five minutes, decided at once.
     for (const [index, id] of ids.entries()) {
-      opened.setClock(NOON + index * 5 * MINUTE)
+      await opened.setClock(NOON + index * 5 * MINUTE)
       await opened.request(id)
       expect(isRefusal(await ledger.decide(id, { approved: false, by: hanako }))).toBe(false)
       await until(() => isTried(ids.slice(0, index + 1)))
@@ -52,7 +52,7 @@ longTest(
     expect(refused).toBeGreaterThanOrEqual(ids.length)
     isUp = true
     // The longest delay until then is that of the fourth failure.
-    opened.setClock(NOON + 3 * HOUR)
+    await opened.setClock(NOON + 3 * HOUR)
     await until(async () => {
       const all = (await Promise.all(ids.map(listNotices))).flat()
       return all.length === ids.length * 2 && all.every(({ state }) => state === 'sent')
@@ -80,7 +80,7 @@ test('[NT1563] a notice that does not arrive in ten attempts within about three 
       const { attempts = 0, at = 0 } = (await read()) ?? {}
       return attempts === count && at > opened.now()
     })
-    opened.setClock((await read())?.at ?? 0)
+    await opened.setClock((await read())?.at ?? 0)
   }
   expect(new Set(receiver.types())).toEqual(new Set(['approval.requested']))
   await opened.until(() => receiver.types().includes('approval.denied'))
@@ -135,7 +135,7 @@ test(
     expect(new Set(down.types())).toEqual(new Set(['approval.requested']))
     isUp = true
     down.received.length = 0
-    opened.setClock(NOON + MINUTE)
+    await opened.setClock(NOON + MINUTE)
     await until(() => hasAll(down), 200_000)
     expect(sizes.sending).toBe(SENT_TOGETHER)
     expect(sizes.entries).toBeLessThanOrEqual(READ_TOGETHER)
@@ -160,13 +160,13 @@ test(
     const count = (type: string): number =>
       notices.filter((notice) => notice.type === `approval.${type}`).length
     await until(() => count('requested') === PENDING, 200_000)
-    opened.setClock(NOON + 9 * MINUTE)
+    await opened.setClock(NOON + 9 * MINUTE)
     await opened.untilLooked()
     expect(count('reminder')).toBe(0)
-    opened.setClock(NOON + 10 * MINUTE)
+    await opened.setClock(NOON + 10 * MINUTE)
     await until(() => count('reminder') === PENDING, 200_000)
     expect(new Set(notices.map(({ to }) => to))).toEqual(new Set([undefined, 'backup']))
-    opened.setClock(NOON + 31 * MINUTE)
+    await opened.setClock(NOON + 31 * MINUTE)
     const pages: number[] = []
     for (;;) {
       const expired = await ledger.expireDue()
@@ -191,7 +191,7 @@ test('[NT1561] a reminder is not sent if the decision came when it was due', asy
   })
   await opened.request('approval-1')
   await opened.until(() => types.length === 1)
-  opened.setClock(NOON + MINUTE)
+  await opened.setClock(NOON + MINUTE)
   await opened.ledger.decide('approval-1', { approved: false, by: hanako })
   await opened.until(() => types.includes('approval.denied'))
   await opened.untilLooked()
@@ -213,11 +213,11 @@ test.each([HOUR, -HOUR])(
     await opened.request('approval-1')
     await opened.until(() => receiver.received.length === 1)
     now = NOON + 9 * MINUTE
-    opened.setClock(now)
+    await opened.setClock(now)
     await opened.untilLooked()
     expect(receiver.received).toHaveLength(1)
     now = NOON + 10 * MINUTE
-    opened.setClock(now)
+    await opened.setClock(now)
     await opened.until(() => receiver.received.length === 2)
     expect(receiver.types()).toEqual(['approval.requested', 'approval.reminder'])
     expect(opened.errors).toEqual([])

@@ -23,6 +23,11 @@ class Sizes {
   planned = 0
   entries = 0
 
+  /** How many notices are being sent. */
+  get unsettled(): number {
+    return [...this.#claimed.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
   watch(store: NoticeStore): NoticeStore {
     return {
       ...store,
@@ -112,7 +117,11 @@ export async function openNotifier({ aheadMs = 0, ...notify }: ManualOptions) {
     sizes,
     /** The time of the store. */
     now: () => at,
-    setClock,
+    /** Moves the clock when nothing is being sent: a later claim would send it again. */
+    setClock: async (next: number): Promise<void> => {
+      await expect.poll(() => sizes.unsettled, { timeout: 60_000 }).toBe(0)
+      setClock(next)
+    },
     listNotices: (id: string) => notices.list(chat.appName, id),
     /** Requests an approval with this id. Its chat belongs to the principal. */
     request: async (id: string, principalId = hanako.id, deadlineMs = 24 * 3_600_000) => {
