@@ -238,13 +238,18 @@ test.skipIf(Boolean(Reflect.get(process.features, 'typescript')))(
   },
 )
 
-test('[DV1250] [DV1252] a file with environment variables that does not exist is one sentence', async () => {
+test('[DV1250] [DV1252] a file with environment variables or a policy that does not exist is one sentence', async () => {
   const project = path.join(agents, 'no variables')
   write(project, { 'agent.mjs': '' })
   expect(await check(project, ['--env', 'own.env'])).toEqual({
     code: 2,
     stdout: '',
     stderr: 'The file own.env with environment variables does not exist.\n',
+  })
+  expect(await check(project, ['--policy', 'own.ts'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'own.ts does not exist.\n',
   })
 })
 

@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import Module, { createRequire, register } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,6 +8,7 @@ import { z } from 'zod'
 
 import { describeLoadError, findMissingFiles } from './describe-load-error.ts'
 import type { HookData, HookMessage } from './hook-messages.ts'
+import { LoadError } from './load-error.ts'
 
 /** Loads the files of agents, and those that they import. */
 export interface ModuleLoader {
@@ -52,6 +53,8 @@ export async function openLoader(
   }
   return {
     load: async (loaded) => {
+      if (!existsSync(loaded))
+        throw new LoadError('no-path', `${path.relative(cwd, loaded)} does not exist.`)
       try {
         // A module namespace object.
         return (await import(pathToFileURL(realpathSync(loaded)).href)) as Record<string, unknown>
