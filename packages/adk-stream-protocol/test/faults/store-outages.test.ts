@@ -104,8 +104,16 @@ test('[AP825] a call that has run gets its reply without a lease, however the st
   }
 })
 
-/** The outages after which the outcome of the call is stored, and its result is not. Each stop takes a second. */
-const AFTER_OUTCOME = isLong ? OUTAGES : OUTAGES.slice(3, 5)
+/** In the second one, the run that was stopped loses the outcome of its call. Each stop takes a second. */
+const AFTER_OUTCOME: readonly Ranges[] = isLong
+  ? OUTAGES
+  : [
+      ...OUTAGES.slice(3, 4),
+      [
+        [1, 9],
+        [14, 16],
+      ],
+    ]
 
 test.each(['ADK waits for it', 'ADK has not collected it'])(
   '[AP825] the result of a call whose turn was stopped is stored without a lease, however the store fails after the call; %s',

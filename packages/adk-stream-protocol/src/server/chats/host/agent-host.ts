@@ -318,6 +318,8 @@ export class AgentHost {
       yield* run.takeAppended()
     } catch (thrown) {
       const { error, results } = await this.endings.fail(chat, run, { signal, thrown })
+      // AP825: no turn reports that a run that was stopped has lost the outcome of a call. A sweep continues it.
+      if (signal.aborted) this.#leaveDecided(chat, run, error)
       yield* results
       throw error
     } finally {
@@ -326,10 +328,14 @@ export class AgentHost {
       // AP825: this does not change how the turn has ended. A sweep stores what is missing.
       await this.endings.end(chat, run, signal).catch((error: unknown) => {
         this.#onError(error)
-        for (const { decided } of run.all)
-          for (const { toolCallId } of decided.values()) this.#onLeft({ chat, toolCallId }, error)
+        this.#leaveDecided(chat, run, error)
       })
     }
+  }
+
+  #leaveDecided(chat: AppChatRef, run: RunState, error: unknown): void {
+    for (const { decided } of run.all)
+      for (const { toolCallId } of decided.values()) this.#onLeft({ chat, toolCallId }, error)
   }
 
   /** Returns the agent of a chat. */
