@@ -83,19 +83,23 @@ test('[DM1652] a person decides in the Slack of the demo, after a reminder, and 
   await slack.goto(`${testDemo.demo.url}/slack`)
   const cards = slack.getByRole('article', { name: 'Payment' })
   await cards.getByText('Still needs approval').first().waitFor()
-  const approve = cards.last().getByRole('button', { name: 'Approve' })
+  const approve = cards.first().getByRole('button', { name: 'Approve' })
   await approve.focus()
+  const place = await approve.boundingBox()
   const other = chatPage(await openNewChat(page))
   await other.send('Send $60 to Bob')
   await expect.poll(() => cards.count(), { timeout: 60_000 }).toBe(2)
-  // What arrives does not take the focus away.
+  // What arrives moves neither the button nor the focus.
+  expect(await approve.boundingBox()).toEqual(place)
   expect(await approve.evaluate((button) => button === document.activeElement)).toBe(true)
   expect(await findViolations(slack)).toEqual([])
   await takeScreenshot(slack, 'slack-card')
   const stranger = await testDemo.openPage({ url: `${testDemo.demo.url}/slack` })
   expect(await stranger.locator('article').count()).toBe(0)
   const [ts, value] = await Promise.all(
-    ['ts', 'value'].map((name) => cards.last().locator(`input[name=${name}]`).first().inputValue()),
+    ['ts', 'value'].map((name) =>
+      cards.first().locator(`input[name=${name}]`).first().inputValue(),
+    ),
   )
   const form = { ts: ts ?? '', value: value ?? '', action: 'adk-approve' }
   const click = { form, headers: { 'sec-fetch-site': 'same-origin' }, maxRedirects: 0 }
@@ -112,7 +116,7 @@ test('[DM1652] a person decides in the Slack of the demo, after a reminder, and 
   expect(await account.payments()).toEqual(['Alice 50'])
   await replies.getByText('I sent $50.00 to Alice').waitFor()
 
-  await cards.first().getByRole('button', { name: 'Deny' }).click()
+  await cards.last().getByRole('button', { name: 'Deny' }).click()
   await slack.getByLabel('Reason').fill('Too much.')
   await takeScreenshot(slack, 'slack-denial')
   await slack.getByRole('button', { name: 'Deny' }).first().click()

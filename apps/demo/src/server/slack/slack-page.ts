@@ -3,7 +3,7 @@ import type { SlackBlock, SlackMessage, SlackView } from './slack-service.ts'
 
 interface SlackPage {
   readonly language: Language
-  /** The newest first. */
+  /** The newest last: one that arrives does not move the buttons of the others. */
   readonly messages: readonly SlackMessage[]
   readonly view: SlackView | undefined
   /** What the member was told after a click. */
@@ -23,6 +23,7 @@ export function renderSlack({ language, messages, view, note }: SlackPage): stri
  * stays.
  */
 export const SLACK_SCRIPT = `
+scrollTo(0, document.body.scrollHeight)
 setInterval(async () => {
   const main = document.querySelector('main')
   if (main.querySelector('textarea')) return

@@ -230,7 +230,7 @@ class Workspace {
       'content-security-policy': `default-src 'none'; script-src '${SCRIPT_HASH}'; connect-src 'self'; style-src 'unsafe-inline'; form-action 'self'`,
     })
     const language = this.#options.languages.of(member)
-    response.end(renderSlack({ language, messages: messages.toReversed(), view, note }))
+    response.end(renderSlack({ language, messages, view, note }))
   }
 
   /** Sends what Slack sends when a member clicks a button, or answers a form. */
