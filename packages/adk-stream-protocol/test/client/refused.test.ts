@@ -41,6 +41,29 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
   })
 
+  test.each(['the transport of the chat', 'another transport'])(
+    '[CL4] edited arguments are sent with their approval, also by a chat that continues with its messages over %s',
+    async (over) => {
+      await using testBridge = await TestBridge.open()
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const transport = page.sse()
+      const chat = await openSse(transport, version)
+      await chat.send(PAY)
+      const [id = ''] = await chat.untilAsked()
+      const given = chat.attached.approve(id, { args: { amount: 70, recipient: 'Hanako' } })
+      // Closed before the decision is sent.
+      chat.attached.detach()
+      await given
+      const { messages } = chat.attached.chat
+      const other = over === 'another transport' ? page.transport : transport
+      const next = version.open({ id: 'chat-1', messages, transport: other })
+      const attached = attachChat(next, other, {})
+      await next.sendMessage()
+      attached.detach()
+      expect(testBridge.wallet.payments).toMatchObject([{ amount: 70 }])
+    },
+  )
+
   test.each(['WebSocket', 'HTTP'])(
     '[CL1221] over %s, a message that is sent while a decision is in flight is not lost',
     async (mode) => {

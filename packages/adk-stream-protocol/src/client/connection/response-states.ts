@@ -1,5 +1,5 @@
 import type { Supplements } from '../../protocol/read-responses.ts'
-import { Listeners } from '../../shared/collections.ts'
+import { keepNewest, Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
 import { approvalState, listOpenApprovals } from './chat-messages.ts'
 
@@ -22,10 +22,17 @@ export type ResponseState = 'queued' | 'sent' | 'accepted' | 'refused'
 /** Response states by the id of the approval or of the tool call. */
 export type ResponseStateMap = ReadonlyMap<string, ResponseState>
 
+/**
+ * CL4: what each approval is sent with, by any transport of the page. Kept until the next decision on the same approval, which sets its own
+ * or none: the messages may still have a decision that was refused or forgotten here, or was given to a chat with another transport. If it
+ * is sent, it must not be without what the person has added.
+ */
+const supplements = new Map<string, DecisionSupplement>()
+const MAX_SUPPLEMENTS = 1_000
+
 /** The responses that this client gave (decisions and tool outputs), each with its delivery state. */
 export class ResponseStates {
   readonly #states = new Map<string, ResponseState>()
-  readonly #supplements = new Map<string, DecisionSupplement>()
   readonly #listeners = new Listeners()
   #unconfirmed: ReadonlySet<string> = new Set()
 
@@ -34,18 +41,13 @@ export class ResponseStates {
   }
 
   mark(ids: readonly string[], state: ResponseState): void {
-    for (const id of ids) {
-      this.#states.set(id, state)
-      // CL4: what a refused decision was sent with does not apply to the next one.
-      if (state === 'refused') this.#supplements.delete(id)
-    }
+    for (const id of ids) this.#states.set(id, state)
     this.#notify()
   }
 
   /** Forgets a response, so that it can be given again. */
   forget(id: string): void {
     this.#states.delete(id)
-    this.#supplements.delete(id)
     this.#notify()
   }
 
@@ -61,8 +63,10 @@ export class ResponseStates {
 
   /** Sets what an approval is sent with. `undefined` removes it. */
   supplement(approvalId: string, supplement: DecisionSupplement | undefined): void {
-    if (supplement) this.#supplements.set(approvalId, supplement)
-    else this.#supplements.delete(approvalId)
+    supplements.delete(approvalId)
+    if (!supplement) return
+    supplements.set(approvalId, supplement)
+    keepNewest(supplements, MAX_SUPPLEMENTS)
   }
 
   /** Returns the fields of a request that supplement its decisions. */
@@ -71,7 +75,7 @@ export class ResponseStates {
     const payloads: [string, unknown][] = []
     const previews: [string, string][] = []
     for (const id of ids) {
-      const { args, payload, preview } = this.#supplements.get(id) ?? {}
+      const { args, payload, preview } = supplements.get(id) ?? {}
       if (args) edits.push([id, { ...args }])
       if (payload !== undefined) payloads.push([id, payload])
       if (preview !== undefined) previews.push([id, preview])
