@@ -13,6 +13,20 @@ import { CuttableFetch } from './support/cuttable-fetch.ts'
 
 const tools = (): ReturnType<typeof locationTool>[] => [locationTool()]
 
+/** A store that cannot write the position that the page has found until `isAway` is false. */
+async function openDisk() {
+  const store = await openSqliteStore({ path: ':memory:' })
+  const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+  const disk = { store, isAway: true, lost: 0 }
+  store.sessions.appendEvent = (request) => {
+    if (!disk.isAway || !JSON.stringify(request.event).includes('"latitude":35.7'))
+      return appendEvent(request)
+    disk.lost += 1
+    return Promise.reject(new StoreError('unavailable', 'The disk is away.'))
+  }
+  return disk
+}
+
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test('[CL26] an output that could not be sent over HTTP is sent again', async () => {
     await using testBridge = await TestBridge.open({ tools })
@@ -39,19 +53,10 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test.each(['live', 'HTTP', 'socket'])(
     '[CL1620] an output that the server has taken and could not store is sent again, %s',
     async (mode) => {
-      const store = await openSqliteStore({ path: ':memory:' })
-      const appendEvent = store.sessions.appendEvent.bind(store.sessions)
-      let isAway = true
-      let lost = 0
-      store.sessions.appendEvent = (request) => {
-        if (!isAway || !JSON.stringify(request.event).includes('"latitude":35.7'))
-          return appendEvent(request)
-        lost += 1
-        return Promise.reject(new StoreError('unavailable', 'The disk is away.'))
-      }
+      const disk = await openDisk()
       await using testBridge = await TestBridge.open({
         tools,
-        openStore: async () => store,
+        openStore: async () => disk.store,
         isLive: mode === 'live',
       })
       await using page = new ClientPage({ url: testBridge.url, version })
@@ -64,8 +69,8 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
         },
       })
       void chat.send(ASK)
-      await expect.poll(() => lost).toBeGreaterThan(0)
-      isAway = false
+      await expect.poll(() => disk.lost).toBeGreaterThan(0)
+      disk.isAway = false
       await chat.untilShown('There you are.')
       await chat.rest()
       expect(toolParts(chat.lastMessage)).toMatchObject([{ output: TOKYO }])
@@ -73,6 +78,31 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       expect(runs).toBe(1)
     },
   )
+
+  test('[BT1601] a posted result that the server cannot store is refused, and counts when it is sent again', async () => {
+    const disk = await openDisk()
+    const openStore = async () => disk.store
+    await using testBridge = await TestBridge.open({ tools, openStore, isLive: false })
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await openSse(page.sse(), version)
+    await chat.send(ASK)
+    const [{ toolCallId = '' } = {}] = toolParts(chat.lastMessage)
+    const post = async (): Promise<number> => {
+      const { status } = await fetch(`${testBridge.url}/chats/chat-1/outputs/${toolCallId}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': 'hanako' },
+        body: JSON.stringify({ output: TOKYO }),
+      })
+      return status
+    }
+    expect(await post()).toBe(503)
+    expect(disk.lost).toBe(1)
+    disk.isAway = false
+    expect(await post()).toBe(204)
+    // Until the turn has ended, its message is not among the stored ones.
+    const stored = async () => toolParts((await page.load('chat-1')).at(-1))
+    await expect.poll(stored).toMatchObject([{ output: TOKYO }])
+  })
 
   test('[CL26] an output whose socket was given up is sent again over the next one', async () => {
     await using testBridge = await TestBridge.open({ tools, disconnectGraceMs: 60_000 })

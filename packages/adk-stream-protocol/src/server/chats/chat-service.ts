@@ -31,6 +31,7 @@ import { refuseForeignOutput } from './turns/turn-responses.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import { CallTakenError } from './turns/turn-service.ts'
 import { RunningCallError } from './turns/turn-responses.ts'
+import { defer } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** A turn that a client reads, and the position from which it reads. */
@@ -326,7 +327,10 @@ export class ChatService {
     if (!(await runs.takeOutput(chat, output))) await this.#resumeWithOutput(chat, output)
   }
 
-  /** Resumes a turn, without a reader, with the result of a client. Throws if no call waits for this result. */
+  /**
+   * Resumes a turn, without a reader, with the result of a client, and waits until the result is stored. Throws if no call waits for it, and
+   * if the turn ends before: the client sends it again.
+   */
   async #resumeWithOutput(chat: ChatRef, output: OutputResponse): Promise<void> {
     const { turnService } = this.#parts
     const backend = await this.#parts.backend.get()
@@ -340,7 +344,14 @@ export class ChatService {
       throw refuseForeignOutput(found.call)
     if (!isWaiting || !client)
       throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
-    await turnService.resume(chat, found.messageId, { outputs: [output], background: true })
+    const stored = defer<true>()
+    const turn = await turnService.resume(chat, found.messageId, {
+      outputs: [output],
+      background: true,
+      onStored: () => stored.resolve(true),
+    })
+    const isStored = await Promise.race([stored.promise, turn.settled])
+    if (isStored !== true) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
   }
 }
 

@@ -29,6 +29,8 @@ import { replayStored } from './turn-runs.ts'
 export interface TurnResponses {
   /** The results of clients. Decisions are in the ledger. */
   readonly outputs: readonly OutputResponse[]
+  /** Called when outputs are stored. */
+  readonly onStored?: () => void
   /** Whether the turn resumes without a reader. Default false. */
   readonly background?: boolean
   /** The approval or call after which the client continues to read. Default: the last pause. */
@@ -175,6 +177,7 @@ async function prepareRun(
   let isStored = false
   const onStored = (): void => {
     isStored = true
+    responses.onStored?.()
   }
   const onLateResults = (): void => options.onLateResults({ ...chat, messageId })
   const notes = settled && { notes: settled.notes }
