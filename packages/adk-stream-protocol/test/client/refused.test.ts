@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
-import type { WebSocketTransport, SseTransport } from '../../src/client/index.ts'
+import type { AdkUIMessage, WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import { attachChat } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -54,7 +54,8 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       // Closed before the decision is sent.
       chat.attached.detach()
       await given
-      const { messages } = chat.attached.chat
+      // The messages of the `Chat` that `version` has opened.
+      const messages = chat.attached.chat.messages as AdkUIMessage[]
       const other = over === 'another transport' ? page.transport : transport
       const next = version.open({ id: 'chat-1', messages, transport: other })
       const attached = attachChat(next, other, {})
