@@ -199,7 +199,8 @@ test('[IN380] [IN382] [DM39] [SD1971] the timeline comes from the server: it is 
   expect(await summary.getAttribute('aria-current')).toBe('true')
 
   await open('Agent')
-  const node = inspector.locator('.agent-node', { hasText: 'process_payment' })
+  // Agents that are used as tools have the tool, too.
+  const node = inspector.locator('.agent-node', { hasText: 'process_payment' }).first()
   await expect.poll(() => node.getAttribute('aria-current')).toBe('step')
 })
 

@@ -1,5 +1,5 @@
 import type { Supplements } from '../../protocol/read-responses.ts'
-import { keepNewest, Listeners } from '../../shared/collections.ts'
+import { Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
 import { approvalState, listOpenApprovals } from './chat-messages.ts'
 
@@ -28,7 +28,6 @@ export type ResponseStateMap = ReadonlyMap<string, ResponseState>
  * is sent, it must not be without what the person has added.
  */
 const supplements = new Map<string, DecisionSupplement>()
-const MAX_SUPPLEMENTS = 1_000
 
 /** The responses that this client gave (decisions and tool outputs), each with its delivery state. */
 export class ResponseStates {
@@ -63,10 +62,8 @@ export class ResponseStates {
 
   /** Sets what an approval is sent with. `undefined` removes it. */
   supplement(approvalId: string, supplement: DecisionSupplement | undefined): void {
-    supplements.delete(approvalId)
-    if (!supplement) return
-    supplements.set(approvalId, supplement)
-    keepNewest(supplements, MAX_SUPPLEMENTS)
+    if (supplement) supplements.set(approvalId, supplement)
+    else supplements.delete(approvalId)
   }
 
   /** Returns the fields of a request that supplement its decisions. */

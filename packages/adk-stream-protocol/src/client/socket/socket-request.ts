@@ -156,8 +156,9 @@ export class SocketRequest {
   /** Whether the server does the same once if it gets the request twice. A message is recognised by its id (TU901). */
   get isRepeatable(): boolean {
     const { frame, responseIds } = this
-    if (frame.type === 'resume' || responseIds.length > 0) return true
-    return frame.trigger !== 'regenerate-message' && (frame.messageId ?? undefined) === undefined
+    const isNew =
+      frame.type === 'resume' || (frame.trigger !== 'regenerate-message' && !frame.messageId)
+    return isNew || responseIds.length > 0
   }
 
   /** Whether a chat reads the stream. */
