@@ -93,7 +93,7 @@ test('[NT1563] a notice that does not arrive in ten attempts within about three 
   expect(opened.errors.map(String)).toEqual([expect.stringContaining('did not reach')])
 })
 
-const FLOOD = times(60, 300)
+const FLOOD = times(60, 2_000)
 
 test(
   `[NT1945] while one receiver is down, ${FLOOD} approvals of a person reach another one in order, those of others do not wait, and none is lost`,

@@ -141,6 +141,12 @@ interface NoticeRow {
 
 export const NOTICES: SharedFeature<NoticeStore> = { owned: ['notices'], open }
 
+/**
+ * How many of the oldest and of the newest notices that are due take turns by person. The time of a claim does not depend on how many there
+ * are, and a person who is told of few calls does not wait for the many of another one.
+ */
+const TAKING_TURNS = 400
+
 const COLUMNS = 'notice_id, channel, approval_id, body, state, attempts, due_at, answer, reference'
 
 function open(database: FeatureDatabase): NoticeStore {
@@ -158,21 +164,26 @@ function open(database: FeatureDatabase): NoticeStore {
     ORDER BY approval_id, channel`)
   const findDue = read(`
     SELECT 1 AS found FROM $schema.notices WHERE app_name = $1 AND state = 'waiting' AND due_at <= ${clock} LIMIT 1`)
+  const listReady = (order: 'ASC' | 'DESC'): string => `
+    SELECT * FROM (
+      SELECT notice_id, principal_id, due_at, position FROM $schema.notices AS due
+      WHERE app_name = $1 AND state = 'waiting' AND due_at <= ${clock} AND claimed_until <= ${clock}
+        AND channel = ANY ($3::text[])
+        AND NOT EXISTS (
+          SELECT 1 FROM $schema.notices AS earlier
+          WHERE earlier.app_name = $1 AND earlier.approval_id = due.approval_id AND earlier.channel = due.channel
+            AND earlier.position < due.position AND earlier.state = 'waiting'
+            AND (earlier.attempts > 0 OR earlier.due_at <= ${clock})
+        )
+      ORDER BY due_at ${order} LIMIT ${TAKING_TURNS}
+    ) AS ${order === 'ASC' ? 'oldest' : 'newest'}`
   // Of two workers that find the same notice, the later one waits for the row, and then finds it claimed.
   const claim = write<NoticeRow>(`
     UPDATE $schema.notices SET worker = $2, claimed_until = ${clock} + $4::double precision, attempts = attempts + 1
     WHERE app_name = $1 AND state = 'waiting' AND claimed_until <= ${clock} AND notice_id IN (
       SELECT notice_id FROM (
         SELECT notice_id, due_at, row_number() OVER (PARTITION BY principal_id ORDER BY due_at, position) AS turn
-        FROM $schema.notices AS due
-        WHERE app_name = $1 AND state = 'waiting' AND due_at <= ${clock} AND claimed_until <= ${clock}
-          AND channel = ANY ($3::text[])
-          AND NOT EXISTS (
-            SELECT 1 FROM $schema.notices AS earlier
-            WHERE earlier.app_name = $1 AND earlier.approval_id = due.approval_id AND earlier.channel = due.channel
-              AND earlier.position < due.position AND earlier.state = 'waiting'
-              AND (earlier.attempts > 0 OR earlier.due_at <= ${clock})
-          )
+        FROM (${listReady('ASC')} UNION ${listReady('DESC')}) AS candidates
       ) AS ready ORDER BY turn, due_at LIMIT $5
     )
     RETURNING ${COLUMNS}`)
