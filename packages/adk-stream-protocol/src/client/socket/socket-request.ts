@@ -58,7 +58,7 @@ export class SocketRequest {
   readonly chat: object | undefined
   readonly responseIds: readonly string[]
   state: RequestState = 'unsent'
-  /** Whether the stream is that of a turn that ran when the connection was back. Nothing says yet that the server has got the request. */
+  /** Whether the stream is of a turn that was running after a reconnect. It may be another one: the server may not have the request. */
   isUnconfirmed = false
   messageId: string | undefined
   signal: AbortSignal | undefined
@@ -153,12 +153,11 @@ export class SocketRequest {
     return this.#waitingCalls.size > 0
   }
 
-  /** Whether the server does the same once if it gets the request twice. A message is recognised by its id (TU901). */
+  /** Whether the request has the same effect if the server gets it twice. A message is recognised by its id (TU901). */
   get isRepeatable(): boolean {
     const { frame, responseIds } = this
-    const isNew =
-      frame.type === 'resume' || (frame.trigger !== 'regenerate-message' && !frame.messageId)
-    return isNew || responseIds.length > 0
+    if (frame.type === 'resume' || responseIds.length > 0) return true
+    return frame.trigger !== 'regenerate-message' && !frame.messageId
   }
 
   /** Whether a chat reads the stream. */

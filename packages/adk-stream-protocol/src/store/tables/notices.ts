@@ -142,8 +142,8 @@ interface NoticeRow {
 export const NOTICES: SharedFeature<NoticeStore> = { owned: ['notices'], open }
 
 /**
- * How many of the oldest and of the newest notices that are due take turns by person. The time of a claim does not depend on how many there
- * are, and a person who is told of few calls does not wait for the many of another one.
+ * How many of the oldest and of the newest notices that can be sent take turns by person: a claim does not sort all of them, and a person who
+ * is told of few calls does not wait for the many of another one. A claim still passes over those that wait for an earlier notice.
  */
 const TAKING_TURNS = 400
 
