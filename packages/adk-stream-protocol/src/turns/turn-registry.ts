@@ -76,8 +76,8 @@ export interface TurnJob {
   readonly background?: boolean
   /** Overrides `disconnectGraceMs`: how long the turn runs without a reader. */
   readonly graceMs?: number
-  /** Rejects if there is nothing to do, or if it cannot be done now. Called when the chat is locked, before other processes learn of the turn. */
-  readonly check?: () => Promise<void>
+  /** Called when the chat is locked, before other processes learn of the turn. If it rejects, the turn does not start. */
+  readonly beforeStart?: () => Promise<void>
   /** Fills the log with the earlier chunks of the message. Called before anything reads the turn. */
   readonly prepare?: (turn: Turn) => Promise<void>
   /** Whether the turn only streams a stored message again. Other processes need not know of it. */
@@ -289,7 +289,7 @@ export class TurnRegistry {
     try {
       const reply = await findReply?.(true)
       if (reply !== undefined) throw new RepeatedMessageError(reply)
-      await job.check?.()
+      await job.beforeStart?.()
       if (job.isReplay !== true) this.others.publish(chat, turn)
       await job.prepare?.(turn)
       return unlock

@@ -141,7 +141,7 @@ export class TurnService {
       reads,
       userMessageId,
       ...(repliesTo && { repliesTo, findReply }),
-      check: async () => {
+      beforeStart: async () => {
         if (removed === undefined) return
         const rewind = () => rewindLocked(backend, key, removed)
         if (!(await this.#options.runs.whileNone(chat, rewind))) throw new OpenRunError()
@@ -191,7 +191,7 @@ export class TurnService {
       onlyIfFree: decision !== undefined,
       background: responses.background === true,
       finishes: responses.finishes === true,
-      check: async () => {
+      beforeStart: async () => {
         const reported = approval ?? reports
         // LV640: an open run may have taken the call while this turn waited for the chat, or AP70: a turn of another server.
         const isTaken =
