@@ -128,3 +128,64 @@ test('[AP661] a turn continues with its result, although an earlier message of i
   expect((await page.messages()).map(textOf)).toEqual(texts)
   expect(recipients(testBridge)).toEqual(['B', 'A'])
 })
+
+test.for(['agent', 'workflow'])(
+  '[AP1948] a turn that nobody has continued before the next message is shown as stopped: %s',
+  async (root) => {
+    const log: Log = []
+    const replying = defer()
+    const plans = play(log, { front: [pay('A')] })
+    let isClosing = false
+    const respond: Responder = (prompt) => {
+      if (isClosing || log.length === 0) return plans(prompt)
+      isClosing = true
+      replying.resolve()
+      return [{ type: 'wait', gate: 'never' }]
+    }
+    await using testBridge = await TestBridge.open({
+      isLive: false,
+      // Nobody continues the turn during the test.
+      limits: { leaseMs: 600_000 },
+      respond,
+      agent: (model, tools) => {
+        const front = agentOf(model, 'front', tools)
+        return root === 'agent' ? front : new Workflow({ name: 'flow', edges: [['START', front]] })
+      },
+    })
+    const page = testBridge.page()
+    await page.post(GO)
+    const [question] = await page.inbox()
+    await page.decide(question?.id ?? '', { approved: true })
+    await replying.promise
+    await testBridge.restart()
+    expect((await page.messages()).at(-1)).not.toHaveProperty('metadata.stopped')
+    await page.post({ ...GO, messages: [{ ...GO.messages[0], id: 'm2' }] })
+    const messages = await page.messages()
+    expect(messages.map(textOf)).toEqual(['Go.', '', 'Go.', 'front. '])
+    expect(messages[1]).toHaveProperty('metadata.stopped', true)
+    expect(messages[3]).not.toHaveProperty('metadata.stopped')
+    expect(recipients(testBridge)).toEqual(['A'])
+    expect(testBridge.errors).toEqual([])
+    // The mark is stored once.
+    await page.post({ ...GO, messages: [{ ...GO.messages[0], id: 'm3' }] })
+    const after = await page.messages()
+    expect(after.slice(0, 4)).toEqual(messages)
+  },
+)
+
+test('[AP1948] a turn whose agent has nothing to say to a result is not shown as stopped', async () => {
+  const replies = [[pay('A')], [], [say('OK.')]]
+  await using testBridge = await TestBridge.open({
+    isLive: false,
+    respond: () => replies.shift() ?? [],
+  })
+  const page = testBridge.page()
+  await page.post(GO)
+  const [question] = await page.inbox()
+  await page.decide(question?.id ?? '', { approved: true })
+  await page.untilMessages(() => replies.length === 1)
+  await page.post({ ...GO, messages: [{ ...GO.messages[0], id: 'm2' }] })
+  const messages = await page.messages()
+  expect(messages.map(textOf)).toEqual(['Go.', '', 'Go.', 'OK.'])
+  expect(messages[1]).not.toHaveProperty('metadata.stopped')
+})

@@ -206,6 +206,24 @@ test('[RE377] a reply that ends while a chat recovers is shown', async () => {
   expect(chat.messages).toEqual([ASKED, reply])
 })
 
+test('[RE20] a page that lacks a newer message repeats the reply to that one, not an older reply with a call that ran', async () => {
+  const sent: AdkUIMessage[][] = []
+  const reply = answer(payment({ state: 'output-available', output: {} }))
+  const chat = new Chat<AdkUIMessage>({
+    messages: [ASKED, reply],
+    transport: {
+      reconnectToStream: async () => null,
+      sendMessages: ({ messages }) => {
+        sent.push(messages)
+        return Promise.reject(new Error('Only what is sent matters.'))
+      },
+    },
+  })
+  const messages = [ASKED, reply, { ...ASKED, id: 'next' }]
+  await recoverChat(chat, { loadChat: async () => ({ messages, running: false, position: '3.e' }) })
+  expect(sent).toEqual([messages])
+})
+
 /** Responds as a server on which no turn is running. */
 const findNoTurn = async (): Promise<Response> => new Response(null, { status: 204 })
 

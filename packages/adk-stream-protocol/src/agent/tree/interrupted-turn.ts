@@ -12,7 +12,7 @@ import { hasFinalResponse } from '../events/event-calls.ts'
 import { findInner, readNotes, writeNotes } from '../events/event-notes.ts'
 import { endsAgent } from '../events/event-calls.ts'
 import { waitsForResult } from '../events/input-names.ts'
-import type { StoredTurn } from '../history/stored-turns.ts'
+import { type StoredTurn, splitTurns } from '../history/stored-turns.ts'
 import { replayTurn } from '../history/replay-turn.ts'
 
 /** How often a turn is continued. Each attempt adds events to the session. */
@@ -35,11 +35,24 @@ export function findContinuation(turn: StoredTurn, decided: DecidedCall): Contin
 /** Whether another server continues a turn: it waits, or has not ended after the result of an approved call. */
 export function canBeContinued(turn: StoredTurn): boolean {
   const state = stateOf(turn)
-  return [...state.calls].some(([toolCallId, call]) => {
-    const { approvalId: id } = call.approval ?? {}
-    if (isCallWaiting(call)) return true
-    return id !== undefined && continuationOf(turn.events, state, { id, toolCallId }) !== undefined
+  return [...state.calls.values()].some(isCallWaiting) || isToContinue(turn, state)
+}
+
+function isToContinue({ events }: StoredTurn, state: Translation): boolean {
+  return [...state.calls].some(([toolCallId, { approval }]) => {
+    const { approvalId: id } = approval ?? {}
+    return id !== undefined && continuationOf(events, state, { id, toolCallId }) !== undefined
   })
+}
+
+/** AP1948: stores that the newest turn was stopped, if it was to continue: the next message starts a turn, and only the newest one continues. */
+export async function endUncontinued(service: BaseSessionService, session: Session): Promise<void> {
+  const turn = splitTurns(session.events).at(-1)
+  if (!turn || !isToContinue(turn, stateOf(turn))) return
+  const { messageId, firstEvent, events } = turn
+  const { invocationId, author = 'model' } =
+    events.findLast((event) => event.author !== 'user') ?? firstEvent
+  await storePartialReply(service, session, { parts: [], author, invocationId, messageId })
 }
 
 /** Whether a turn is a workflow that has continued after a decision or an answer, so that its agents reply again after a crash. */
@@ -133,8 +146,14 @@ function isProgress(event: Event): boolean {
   const { node } = readNotes(event)
   if (event.author === 'user') return false
   const hasContent = (event.content?.parts ?? []).length > 0
-  const isShown = hasContent || event.errorCode !== undefined
-  return isShown || node !== undefined || findInner(event) !== undefined
+  // A model may have nothing to say to a result.
+  const hasReplied = hasContent || event.finishReason !== undefined
+  return (
+    hasReplied ||
+    event.errorCode !== undefined ||
+    node !== undefined ||
+    findInner(event) !== undefined
+  )
 }
 
 /** A reply that was interrupted: the streamed text and reasoning, in order. */

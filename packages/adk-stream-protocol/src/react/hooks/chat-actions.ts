@@ -119,6 +119,8 @@ export async function recoverChat<Tools extends UITools>(
       chat.clearError()
       return showStored(chat, stored, attached)
     case 'regenerate':
+      // The page may lack newer messages. What is regenerated is the reply that was looked at, and that is the last stored one.
+      setStored(chat, stored, attached)
       return chat.regenerate()
   }
 }

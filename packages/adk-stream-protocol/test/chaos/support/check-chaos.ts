@@ -104,7 +104,9 @@ function checkApproval(
   // The page may have failed to run a browser tool.
   const isFailedPage =
     isBrowserKind(toolName) && end === 'succeeded' && parts[0]?.state === 'output-error'
-  const isReplaced = !reply && end === 'denied' && isRetried(history, chatId)
+  // A call that ran is never replaced, an answered question may be (AP426).
+  const mayBeReplaced = end === 'denied' || toolName === QUESTION
+  const isReplaced = !reply && mayBeReplaced && isRetried(history, chatId)
   if (decided.length === 1 && !isFailedPage && !isReplaced)
     must(isShown(parts[0], end), `${end} is shown as ${parts[0]?.state}`)
   must(isKnownTool(toolName), `unknown tool ${toolName}`)

@@ -22,7 +22,7 @@ import type { EventNotes } from '../../../agent/events/event-notes.ts'
 import { writeNotes } from '../../../agent/events/event-notes.ts'
 import type { NotedContent } from '../../../agent/events/input-calls.ts'
 import { toInputResponse } from '../../../agent/events/input-calls.ts'
-import { respondToDanglingCalls } from '../../../agent/tree/interrupted-turn.ts'
+import { endUncontinued, respondToDanglingCalls } from '../../../agent/tree/interrupted-turn.ts'
 import type { ToolCall } from '../../../agent/tool-call.ts'
 import { findCall } from '../../../agent/tool-call.ts'
 import { toUserContent } from '../../../agent/user-message.ts'
@@ -185,6 +185,7 @@ export class AgentHost {
     const prepare = async (): Promise<Session | undefined> => {
       const session = read ?? (await this.#sessions.getOrCreateLocked(chat))
       await respondToDanglingCalls(this.#sessions.service, session)
+      await endUncontinued(this.#sessions.service, session)
       return session
     }
     return this.#drive(chat, toUserContent(message), {
