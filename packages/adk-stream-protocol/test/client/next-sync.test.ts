@@ -242,7 +242,7 @@ describe('refused responses', () => {
     expect(typesOf(effects)).toEqual([
       'mark',
       'report-refusal',
-      'forget',
+      'mark',
       'push-chunk',
       'set-messages',
       'report-error',
@@ -271,7 +271,7 @@ describe('refused responses', () => {
       })
       const checked = { ...event, type: 'refusal-checked' as const, isRunning: false }
       const unknown = step({}, { ...checked, known: [] }, { messages: DECIDED })[1]
-      expect(typesOf(unknown)).toEqual(['forget', 'set-messages', 'report-error'])
+      expect(typesOf(unknown)).toEqual(['mark', 'set-messages', 'report-error'])
       const known = step({}, { ...checked, known: ['m1'] }, { messages: DECIDED })[1]
       expect(typesOf(known)).toEqual(['report-error'])
       // The feed shows the outcome of the turn that is running, which the stored messages leave out.
@@ -283,10 +283,36 @@ describe('refused responses', () => {
     },
   )
 
+  const VOTE = { type: 'decision-acknowledged', id: 'a1', approval: 'requested' } as const
+  const NOT_FOUND = {
+    ...refused('unknown-approval'),
+    type: 'refusal-checked' as const,
+    isRunning: false,
+    known: [],
+  }
+
   test('[CL9] one vote of several leaves the approval open', () => {
-    const event = { type: 'decision-acknowledged', id: 'a1', approval: 'requested' } as const
-    const [, effects] = step({}, event, { ...BUSY, messages: DECIDED })
-    expect(typesOf(effects)).toEqual(['forget', 'push-chunk', 'set-messages'])
+    const [, effects] = step({}, VOTE, { ...BUSY, messages: DECIDED })
+    expect(typesOf(effects)).toEqual(['mark', 'push-chunk', 'set-messages'])
+  })
+
+  test.each([
+    { name: 'a rejected decision', event: refused('bad-request') },
+    { name: 'a decision that was not found', event: NOT_FOUND },
+    { name: 'one vote of several', event: VOTE },
+  ])('[CL4] $name is not sent again, although the stream shows it again', ({ event }) => {
+    const chat = { ...BUSY, messages: DECIDED, responses: { a1: 'sent' } } as const
+    const [, effects] = step({}, event, chat)
+    const responses = new Map<string, ResponseState>(Object.entries(chat.responses))
+    for (const effect of effects) {
+      if (effect.type === 'mark') for (const id of effect.ids) responses.set(id, effect.response)
+      if (effect.type === 'forget') responses.delete(effect.id)
+    }
+    expect(shouldSend(DECIDED.at(-1), responses)).toBe(false)
+    // The person may decide again.
+    const again = { ...chat, messages: ASKED, responses: Object.fromEntries(responses) }
+    const click = { type: 'decision-given', decision: DECISION } as const
+    expect(typesOf(step({}, click, again)[1])).toContain('send-decision')
   })
 
   test('[CL26] an output that could not be sent is sent again, with growing delays', () => {

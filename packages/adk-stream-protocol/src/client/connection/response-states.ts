@@ -14,8 +14,8 @@ export interface DecisionSupplement {
 }
 
 /**
- * `queued`: the next request sends it. `sent`: it is in flight. `accepted`: the server has it. `refused`: the server rejected it, and
- * it is not sent again.
+ * `queued`: the next request sends it. `sent`: it is in flight. `accepted`: the server has it. `refused`: the server rejected it or, of
+ * several votes, waits for another one. It is not sent again.
  */
 export type ResponseState = 'queued' | 'sent' | 'accepted' | 'refused'
 

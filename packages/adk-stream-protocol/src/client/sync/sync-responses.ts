@@ -236,7 +236,7 @@ export function onRefusalChecked(
   return withEffects(effects, isRead ? requestCatchUp(state, chat) : catchUpIfBehind(state, chat))
 }
 
-/** Opens approvals again, in the messages and in the stream that writes them. */
+/** Opens approvals again, in the messages and in the stream that writes them. Both may still show the decision: it is not sent. */
 export function reopen(
   ids: readonly string[],
   { messages, hasOpenStream }: ChatView,
@@ -244,7 +244,7 @@ export function reopen(
   const effects: SyncEffect[] = []
   let next = messages
   for (const id of ids) {
-    effects.push(forget(id))
+    effects.push(mark('refused', id))
     const toolCallId = findApproval(next, id, 'approval-responded')?.toolCallId
     if (toolCallId === undefined) continue
     const chunk = { type: 'tool-approval-request', approvalId: id, toolCallId } as const
