@@ -220,9 +220,9 @@ function seenText(seen: string, seenIn: string): Partial<ChaosHistory> {
 }
 
 /** A history in which the emulated model repeats a text without directives. */
-function repeats(text: string, times = 1): Partial<ChaosHistory> {
+function repeats(text: string, times = 1, begun = ''): Partial<ChaosHistory> {
   const hint = 'To script the reply, send [[say Hello.]] or load a scenario.'
-  const reply = `The emulator received: ${text}\n${hint}`.repeat(times)
+  const reply = begun + `The emulator received: ${text}\n${hint}`.repeat(times)
   return { ...seenText('', 'reply'), ...stored(messagesWith(reply)) }
 }
 
@@ -315,6 +315,21 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
     /another text is stored/,
   ],
   ['an outcome that is repeated twice', repeats('[pay returned {}]', 2), /another text is stored/],
+  [
+    'nothing in a reply that a crash cut off, and that repeats the outcome when it begins again',
+    { ...repeats('[pay returned {"paid":1}]', 1, 'One.'), faults: [KILL] },
+    undefined,
+  ],
+  [
+    'a reply that begins again without a crash',
+    repeats('[pay returned {"paid":1}]', 1, 'One.'),
+    /nothing interrupted it/,
+  ],
+  [
+    'a whole reply that begins again after a crash',
+    { ...repeats('[pay returned {"paid":1}]', 1, 'One.Two.'), faults: [KILL] },
+    /another text is stored/,
+  ],
   [
     'a missing end of an outcome',
     { ...seenText('', 'reply'), ...stored(messagesWith('The emulator received: [pay returned {')) },

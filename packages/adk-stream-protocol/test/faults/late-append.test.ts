@@ -44,6 +44,30 @@ test.each([
   },
 )
 
+test('[TU900] a reply that is stopped after its first call was stored, and before it was streamed, is shown as stopped', async () => {
+  const [begun, gate] = [defer(), defer()]
+  const wrap = (store: Store): Store => {
+    const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+    store.sessions.appendEvent = async (request) => {
+      const stored = await appendEvent(request)
+      if (request.event.author === 'user') return stored
+      begun.resolve()
+      await gate.promise
+      return stored
+    }
+    return store
+  }
+  await using setup = await openTestSetup({ wrap })
+  const person = setup.person()
+  const stream = Stream.read(await person.begin('[[call pay {"to": "花子", "amount": 50}]]'))
+  await begun.promise
+  const stopped = person.post(`/chats/${person.chatId}/stop`, {})
+  await stream.done
+  gate.resolve()
+  expect((await stopped).status).toBe(204)
+  expect((await person.messages()).at(-1)).toMatchObject({ metadata: { stopped: true } })
+})
+
 /** A store whose database commits the reply after the server has given the statement up, and while the server stores what the reply left. */
 function commitLate(store: Store): Store {
   const appendEvent = store.sessions.appendEvent.bind(store.sessions)

@@ -4,7 +4,7 @@ import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
 import { NEXT, stateAfter } from '../../ledger/support/state-machine.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { isMarked, isPending, QUESTION, replyTo, textOf } from './chaos-client.ts'
-import { checkRuns, expectedText } from './check-runs.ts'
+import { checkRuns, expectedText, textBeforeRepetition } from './check-runs.ts'
 import {
   type ChaosHistory,
   isBrowserKind,
@@ -191,6 +191,9 @@ function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
   const isOwn = turn.seenIn === undefined || turn.seenIn === reply?.id
   must(!isOwn || expected.startsWith(seen), `the client saw another text: ${seen}`)
   must(expected.startsWith(text), `another text is stored: ${text}`)
+  const isDisturbed = isDisrupted(history, { from, to, by: mayInterrupt(history) })
+  const isBegunAgain = reply !== undefined && Boolean(textBeforeRepetition(reply))
+  must(!isBegunAgain || isDisturbed, `it was begun again, and nothing interrupted it: ${text}`)
   if (text === expected) {
     const { read } = turn
     // A server may die after it has stored the reply and before it has ended the stream.
@@ -202,7 +205,6 @@ function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
     return found
   }
   if (reply && waitsForPage(history, turn, reply)) return found
-  const isDisturbed = isDisrupted(history, { from, to, by: mayInterrupt(history) })
   must(turn.stops || isDisturbed, `not whole, and nothing interrupted it: ${text}`)
   must(
     turn.stops || (reply && isMarked(reply)) || isDisturbed,

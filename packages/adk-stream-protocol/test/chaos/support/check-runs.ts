@@ -6,22 +6,34 @@ import { type ChaosHistory, isBrowserKind, type RecordedRun, type RecordedTurn }
 export function expectedText(turn: RecordedTurn, reply: ChatMessage | undefined): string {
   if (turn.kind === 'ask') return expectedReport(QUESTION, reply)
   if (isBrowserKind(turn.kind)) return expectedReport(turn.kind, reply)
-  return (reply && expectedRepetition(reply)) ?? turn.expected
+  return (reply && expectedRepetition(turn, reply)) ?? turn.expected
 }
 
 /**
  * Returns the whole text of a reply in which the emulated live model repeats the outcome of the message's own call, and undefined for
  * another reply. The model receives an outcome as a text if the call was parked (LV602), or if the connection does not know the call,
  * because the session was restored from its messages (LC12). The emulator continues its script after a function response only. A lost
- * reply is empty, and one that was made twice repeats the outcome twice: neither equals this text.
+ * reply is empty, and one that was made twice repeats the outcome twice: neither equals this text. A reply that was cut off (LV22) has
+ * the beginning of its script before it.
  */
-function expectedRepetition(reply: ChatMessage): string | undefined {
-  const text = textOf(reply)
+function expectedRepetition({ expected }: RecordedTurn, reply: ChatMessage): string | undefined {
+  const begun = textBeforeRepetition(reply) ?? ''
+  if (begun === expected || !expected.startsWith(begun)) return undefined
+  const text = textOf(reply).slice(begun.length)
   const { id, name } = REPEATED_OUTCOME.exec(text)?.groups ?? {}
   const call = reply.parts.find(({ toolCallId }) => toolCallId !== undefined)
   const isOwn = id === undefined ? call?.type === `tool-${name}` : call?.toolCallId === id
-  return isOwn ? `${text.split('\n')[0]}${EMULATOR_HINT}` : undefined
+  return isOwn ? `${begun}${text.split('\n')[0]}${EMULATOR_HINT}` : undefined
 }
+
+/** Returns what a live reply begins with before the emulated model repeats an outcome. Undefined if it repeats none. */
+export function textBeforeRepetition(reply: ChatMessage): string | undefined {
+  const text = textOf(reply)
+  const index = text.indexOf(REPETITION)
+  return index < 0 ? undefined : text.slice(0, index)
+}
+
+const REPETITION = 'The emulator received: ['
 
 const REPEATED_OUTCOME =
   /^The emulator received: \[(?:Result of the call (?<id>\S+), |(?<name>\w+) returned )/

@@ -318,7 +318,7 @@ export interface StoppedMessage {
   readonly author: string
 }
 
-/** TU900: stores a message whose turn was stopped before the agent had begun to reply, and that its reply was stopped. */
+/** TU900: stores a message whose turn was stopped before anything of the reply was streamed, and that its reply was stopped. */
 export async function storeStopped(
   sessions: ChatSessions,
   chat: AppChatRef,
@@ -327,7 +327,8 @@ export async function storeStopped(
   const { service } = sessions
   const session = await sessions.getOrCreateLocked(chat)
   const turn = findTurn(session.events, messageId)
-  if (turn && turn.events.length > 1) return
+  // What was streamed is stored with a mark.
+  if (turn?.events.some(({ interrupted }) => interrupted)) return
   const first = turn?.firstEvent ?? createEvent({ author: 'user', invocationId: randomUUID() })
   if (!turn) {
     const actions = createEventActions({ stateDelta: { ...state } })

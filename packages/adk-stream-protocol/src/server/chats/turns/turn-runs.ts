@@ -59,16 +59,16 @@ export interface RunParts {
 
 /**
  * Streams a run of the agent into a turn, to its end, and repairs the session after it. A run whose calls ask while they run is streamed
- * in several turns.
+ * in several turns. Resolves with how the run ended, or with undefined if the session could not be repaired.
  */
 export async function streamRun(
   parts: RunParts,
   turn: Turn,
   { chat, events, ...how }: RunInTurn,
-): Promise<void> {
+): Promise<RunOutcome['end'] | undefined> {
   const { backend, turns, options } = parts
   if (backend.kinds.askedDuringCalls.length === 0 || how.passSound === true)
-    return void (await streamOnce(parts, turn, { chat, events, ...how }))
+    return (await streamOnce(parts, turn, { chat, events, ...how }))?.end
   const run = new RunEvents(events)
   const leavesCalls = (): boolean => run.question !== undefined
   let { from } = how
@@ -80,11 +80,11 @@ export async function streamRun(
     const next = { leavesCalls, ...(from && { from }), ...(before && { before }) }
     before = await streamOnce(parts, current, { chat, events: read, ...next })
     turn.failure ??= current.failure
-    if (!run.question) return
+    if (!run.question) return before?.end
     if (before?.end !== 'completed') {
       // Stopped at the moment of the question. The run ends by itself.
       run.close().catch(options.onError)
-      return
+      return before?.end
     }
     from = closeSteps(before.state)
     await run.untilAnswered(turn.signal)

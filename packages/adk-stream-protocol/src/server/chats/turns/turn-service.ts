@@ -164,13 +164,15 @@ export class TurnService {
       run: async (turn) => {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId, turn: turn.id })
-        if (decided) return this.#stream(backend, turn, { chat, events: yieldAll([decided]) })
+        if (decided)
+          return void (await this.#stream(backend, turn, { chat, events: yieldAll([decided]) }))
         const sent = { messageId, userMessageId, state }
         const events = backend.host.run(key, request, { ...sent, signal, session })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
-        await this.#stream(backend, turn, { chat, events: all })
+        const end = await this.#stream(backend, turn, { chat, events: all })
+        const isStopped = signal.aborted && end !== 'completed' && end !== 'failed'
         // If the server closes, the client sends the message again.
-        if (signal.aborted && !isClosing(signal))
+        if (isStopped && !isClosing(signal))
           await backend.host.keepStopped(key, request, sent).catch(this.#options.onError)
       },
     })
@@ -348,7 +350,7 @@ export class TurnService {
     return turn
   }
 
-  #stream(backend: Backend, turn: Turn, run: RunInTurn): Promise<void> {
+  #stream(backend: Backend, turn: Turn, run: RunInTurn): ReturnType<typeof streamRun> {
     return streamRun({ backend, turns: this.#turns, options: this.#options }, turn, run)
   }
 
