@@ -35,8 +35,15 @@ export const STOP_CHAT = {
   reply: z.boolean(),
 }
 
-/** Stops the turn that has locked a chat if it has no reader, or waits for the answer to a question. Replies whether it runs on. */
-export const STOP_UNWATCHED = { name: 'stop-unwatched', body: AboutLock, reply: z.boolean() }
+/**
+ * Stops the turn that has locked a chat if it has no reader, or waits for the answer to a question, unless it replies to the user message
+ * with the given id. Replies whether it runs on.
+ */
+export const STOP_UNWATCHED = {
+  name: 'stop-unwatched',
+  body: AboutLock.extend({ userMessageId: z.string().optional() }),
+  reply: z.union([z.boolean(), z.literal('repeated')]),
+}
 
 /** Stops a published turn, or only if no server reads it. Replies when it is settled, with false if it continues. */
 export const STOP_TURN = {

@@ -93,9 +93,9 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
       async ({ chat, token, messageId }) =>
         (await isLocked(token)) && turns.stopHere(chat, messageId),
     ),
-    onRequest(STOP_UNWATCHED, async ({ chat, token }) => {
+    onRequest(STOP_UNWATCHED, async ({ chat, token, userMessageId }) => {
       await elsewhere.readWatched()
-      return (await isLocked(token)) && turns.stopUnwatched(chat)
+      return (await isLocked(token)) && turns.stopUnwatched(chat, userMessageId)
     }),
   )
   // A turn asks before it resumes, and open runs stream their messages in turns.
@@ -257,7 +257,11 @@ function openTurns(
     ...settings.limits,
     disconnectGraceMs: settings.disconnectGraceMs ?? 0,
     whileRunning: settings.whileRunning ?? 'refuse',
-    lockChat: createChatLocker(backend, (chat) => elsewhere.stopUnwatched(chat), settings.onError),
+    lockChat: createChatLocker(
+      backend,
+      (chat, userMessageId) => elsewhere.stopUnwatched(chat, userMessageId),
+      settings.onError,
+    ),
     others: elsewhere,
     onChange: (chat) => {
       events.chatChanged(chat)

@@ -45,7 +45,12 @@ export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
   readonly reads: boolean
   /** Called while another process holds the lock. Returns the reply to the message of this turn, if the message was sent before. */
   readonly findReply: (() => Promise<string | undefined>) | undefined
+  /** The id of the message of this turn, if it may have been sent before. */
+  readonly repliesTo: string | undefined
 }
+
+/** Whether the turn of a chat runs on when another one asks for the chat. `repeated`: both reply to the same message. */
+export type RunsOn = boolean | 'repeated'
 
 /** TU901: a message of the chat was sent again. */
 export class RepeatedMessageError extends ProtocolError {
@@ -142,10 +147,12 @@ export class TurnRegistry {
 
   /**
    * TU6, AP507: stops the turn of a chat in this process if it has no reader, or waits for the answer to a question, and waits until it is
-   * settled. Returns whether it runs on.
+   * settled. Returns whether it runs on. TU901: it is not stopped if it replies to the message of the request.
    */
-  async stopUnwatched(chat: ChatRef): Promise<boolean> {
+  async stopUnwatched(chat: ChatRef, userMessageId?: string): Promise<RunsOn> {
     const turn = this.#running.get(keyOf(chat))
+    if (turn && userMessageId !== undefined && turn.repliesTo?.id === userMessageId)
+      return 'repeated'
     const isAsking = turn?.asking !== undefined
     if (turn && (isAsking || !(turn.log.ended || turn.signal.aborted))) {
       if (!isAsking && (turn.background || !(await turn.becomesUnwatched()))) return true
@@ -284,6 +291,7 @@ export class TurnRegistry {
       onLocked,
       reads,
       findReply: findReply && (() => findReply(false)),
+      repliesTo: job.repliesTo?.id,
     })
     this.#locked.add(turn)
     try {

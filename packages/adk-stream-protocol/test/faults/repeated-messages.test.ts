@@ -9,6 +9,7 @@ import { joinLive, openLiveTestBridge, whole } from '../live/support/live-test-b
 import { HEADERS, LIVE_MODEL } from '../relay/support/live-pair.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
+import { textOf } from '../support/chat-probe.ts'
 import { readFrames, type WireChunk } from '../support/wire-rules.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPair } from './support/pair.ts'
@@ -25,6 +26,10 @@ function createFrame(requestId: string, text: string) {
 /** Sends the message of a chat over HTTP. Returns the chunks of the response. */
 async function post(person: Person, text: string): Promise<readonly WireChunk[]> {
   return readFrames(await (await person.begin(text, 'm1')).text()).chunks
+}
+
+function textOfChunks(chunks: readonly WireChunk[]): string {
+  return chunks.map(({ type, delta }) => (type === 'text-delta' ? String(delta) : '')).join('')
 }
 
 function codeOf(chunks: readonly WireChunk[]): unknown {
@@ -109,6 +114,33 @@ test('[TU901] a live message whose turn could not be opened is followed when it 
   await client.nextOf('start', 'r2')
   testBridge.emulator.release('more')
   expect(await whole(client, 'r2')).toBe('One.')
+})
+
+test('[TU901] a message that is sent to another server before the first one has stored it does not stop its turn', async () => {
+  await using folder = await makeFolder()
+  const [begun, gate] = [defer(), defer()]
+  const openStore = async (): Promise<Store> => {
+    const store = await openSqliteStore({ path: folder.database })
+    const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+    store.sessions.appendEvent = async (request) => {
+      begun.resolve()
+      await gate.promise
+      return appendEvent(request)
+    }
+    return store
+  }
+  // A person who loses the connection has time to return.
+  await using pair = await openPair({ openStore, disconnectGraceMs: 600_000 })
+  const text = '[[say One.]]'
+  const lost = await pair.atOne.begin(text, 'm1')
+  await begun.promise
+  await lost.body?.cancel()
+  const again = pair.atTwo.begin(text, 'm1')
+  // It has asked the first server what it does with its turn.
+  await pair.untilTaken(2)
+  gate.resolve()
+  expect(textOfChunks(readFrames(await (await again).text()).chunks)).toBe('One.')
+  expect((await pair.atTwo.messages()).map(textOf)).toEqual([text, 'One.'])
 })
 
 test('[TU901] a live message that another server has stored a moment ago is not lost', async () => {

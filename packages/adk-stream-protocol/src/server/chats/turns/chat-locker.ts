@@ -8,6 +8,7 @@ import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import {
   type ChatLockRequest,
+  type RunsOn,
   type TurnRegistryOptions,
   RepeatedMessageError,
 } from '../../../turns/turn-registry.ts'
@@ -21,7 +22,7 @@ export const LOCK_RETRY_MS = 25
 /** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
 export function createChatLocker(
   backend: LazyBackend,
-  stopUnwatched: (chat: ChatRef) => Promise<boolean>,
+  stopUnwatched: (chat: ChatRef, userMessageId: string | undefined) => Promise<RunsOn>,
   onError: (error: unknown) => void,
 ): TurnRegistryOptions['lockChat'] {
   return async (chat, request) => {
@@ -29,7 +30,7 @@ export function createChatLocker(
     const key = toAppChat(opened, chat)
     const token = await lockChat(opened.ledger, key, {
       ...request,
-      stopUnwatched: () => stopUnwatched(chat).catch(() => true),
+      stopUnwatched: () => stopUnwatched(chat, request.repliesTo).catch(() => true),
     })
     // The turn has ended. If the lock cannot be released, a sweep releases it (LG29), or it expires with the lease.
     return () => opened.ledger.locks.unlock(key, token).catch(onError)
@@ -39,13 +40,13 @@ export function createChatLocker(
 async function lockChat(
   ledger: Ledger,
   chat: AppChatRef,
-  request: ChatLockRequest & { readonly stopUnwatched: () => Promise<boolean> },
+  request: ChatLockRequest & { readonly stopUnwatched: () => Promise<RunsOn> },
 ): Promise<string> {
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
   const lastTryAt = performance.now() + ledger.leaseMs * 2
   const isHeldByRequest = watchHolder(ledger, chat)
-  /** Whether the turn in the chat has a reader. */
-  let isWatched = false
+  /** What the server that has the lock says of its turn. */
+  let runsOn: RunsOn = false
   for (;;) {
     const token = await ledger.locks.lock(chat, request)
     if (token !== undefined) return token
@@ -53,9 +54,9 @@ async function lockChat(
     const reply = await request.findReply?.()
     if (reply !== undefined) throw new RepeatedMessageError(reply)
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
-    // TU6 holds across servers.
-    if (request.onLocked !== 'wait' && !isWatched) isWatched = await request.stopUnwatched()
-    if (request.onLocked === 'refuse' && isWatched && (await isHeldByRequest()))
+    // TU6 and TU901 hold across servers. A turn of the same message has not stored it yet: its reply is found when it has.
+    if (request.onLocked !== 'wait' && runsOn === false) runsOn = await request.stopUnwatched()
+    if (request.onLocked === 'refuse' && runsOn === true && (await isHeldByRequest()))
       throw new ProtocolError('turn-running')
     if (performance.now() > lastTryAt) throw busyError(request)
     await delay(LOCK_RETRY_MS)

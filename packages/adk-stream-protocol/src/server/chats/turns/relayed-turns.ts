@@ -19,7 +19,7 @@ import { toChatKey } from '../../../shared/chat-ref.ts'
 import type { Store } from '../../../store/store.ts'
 import type { TurnLogLimits } from '../../../turns/turn-log.ts'
 import type { Turn } from '../../../turns/turn.ts'
-import type { OtherTurns, TurnRegistry } from '../../../turns/turn-registry.ts'
+import type { OtherTurns, RunsOn, TurnRegistry } from '../../../turns/turn-registry.ts'
 import { createTimes } from '../../operations/metrics.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { LOCK_RETRY_MS } from './chat-locker.ts'
@@ -179,17 +179,17 @@ export class RelayedTurns implements OtherTurns {
 
   /**
    * TU6, AP507: stops the turn of another process that has locked a chat if it has no reader, or waits for the answer to a question. Returns
-   * whether it runs on.
+   * whether it runs on. A turn that replies to the user message with the given id is not stopped.
    */
-  async stopUnwatched(chat: ChatRef): Promise<boolean> {
+  async stopUnwatched(chat: ChatRef, userMessageId?: string): Promise<RunsOn> {
     const { ask } = this
     const ledger = this.#ledger
     if (!ledger || !ask) return true
     const key = toAppChat(ledger, chat)
     const owner = await ledger.locks.findOther(key)
-    return (
-      owner !== undefined && ask(owner.worker, STOP_UNWATCHED, { chat: key, token: owner.token })
-    )
+    const { worker, token } = owner ?? {}
+    if (worker === undefined || token === undefined) return false
+    return ask(worker, STOP_UNWATCHED, { chat: key, token, userMessageId })
   }
 
   /** Reads which turns of this server have readers on other ones. */
