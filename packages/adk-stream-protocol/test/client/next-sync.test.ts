@@ -785,6 +785,24 @@ describe('positions', () => {
     expect(effects).toContainEqual({ type: 'load', after: undefined })
   })
 
+  test('[CL1800] a mark that the page makes after the server has handled the stop is compared with what is stored', () => {
+    const chat = { messages: SHOWN }
+    const { types } = run(
+      [
+        [{ type: 'stopped' }, chat],
+        [loadedWith(SHOWN), chat],
+        [{ type: 'stop-shown' }, chat],
+        [{ type: 'retry-due' }, chat],
+      ],
+      AT_1,
+    )
+    expect(types.filter((type) => type !== 'cancel-retry')).toEqual([
+      'load',
+      'schedule-retry',
+      'load',
+    ])
+  })
+
   test.each([
     { name: 'has stored something', after: '2.f', load: '1.e' },
     { name: 'has stored nothing', after: '1.e', load: undefined },

@@ -168,6 +168,11 @@ export class AttachedChat {
     await this.#dispatch({ type: 'reloaded', loaded })
   }
 
+  /** @internal The page has marked the last message as stopped: what is stored follows. */
+  noteStop(): void {
+    void this.#dispatch({ type: 'stop-shown' })
+  }
+
   /** Counts one more holder. */
   join(options: AttachOptions): this {
     this.#holders += 1

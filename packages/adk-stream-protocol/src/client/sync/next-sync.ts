@@ -26,6 +26,7 @@ import {
   NONE,
   NOTIFY,
   resetDelay,
+  scheduleRetry,
   setMessages,
   START_RETRY,
   withEffects,
@@ -155,6 +156,9 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'stopped':
       // CL1800: the page marks the reply as stopped, which no position covers. It may have ended before.
       return requestCatchUp(withoutBase(state), chat)
+    case 'stop-shown':
+      // The server may have handled the stop before. Then nothing else follows that compares the mark with what is stored.
+      return scheduleRetry(withoutBase(state))
     case 'turn-read':
       if (event.wasRunning) return endCatchUp(state, chat, { isDue: true })
       return loadAgain(state, chat)

@@ -154,6 +154,8 @@ export type SyncEvent =
   | { readonly type: 'reloaded'; readonly loaded: StoredConversation }
   /** The server has handled the stop of a reply, which may have ended before (CL916). */
   | { readonly type: 'stopped' }
+  /** The page has marked the last message as stopped. */
+  | { readonly type: 'stop-shown' }
   /** A turn was read to its end, or none was running. */
   | { readonly type: 'turn-read'; readonly wasRunning: boolean }
   | { readonly type: 'detached' }

@@ -194,10 +194,14 @@ async function recoverLocally<Tools extends UITools>(
 }
 
 /** Marks the last message as stopped, as the server does in the messages that it stores. Whether a user message was sent is not known yet. */
-export function markStopped<Tools extends UITools>(chat: Chat<AdkUIMessage<Tools>>): void {
+export function markStopped<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  attached?: AttachedChat,
+): void {
   const last = chat.messages.at(-1)
   if (!last) return
   const unsent = last.role === 'user' ? { unsent: false } : {}
   const metadata = { ...last.metadata, stopped: true as const, ...unsent }
   chat.messages = [...chat.messages.slice(0, -1), { ...last, metadata }]
+  attached?.noteStop()
 }

@@ -139,7 +139,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
     onDecided: onApproval,
   })
   const recovery = useRecovery(target, shown, refusals)
-  const stop = useStop(chat, shown.status)
+  const stop = useStop(chat, shown.status, attached)
   const methods = useMemo(() => bindChat(chat), [chat])
   return {
     ...shown,
@@ -162,13 +162,14 @@ export function useAdkChat<Tools extends UITools = UITools>(
 function useStop<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
   status: string,
+  attached: AttachedChat | undefined,
 ): () => Promise<void> {
   const stopped = useRef<object>(undefined)
   useEffect(() => {
     if (stopped.current !== chat || isBusy({ status })) return
     stopped.current = undefined
-    markStopped(chat)
-  }, [chat, status])
+    markStopped(chat, attached)
+  }, [chat, status, attached])
   return useCallback(() => {
     if (isBusy(chat)) stopped.current = chat
     return chat.stop()

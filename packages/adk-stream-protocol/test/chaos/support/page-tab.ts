@@ -176,7 +176,7 @@ export class PageTab {
   async stop(): Promise<void> {
     this.#do('stops', () => this.#chat.stop())
     while (this.isBusy) await new Promise(setImmediate)
-    markStopped(this.#chat)
+    markStopped(this.#chat, this.#attached)
   }
 
   /** Decides as the components of the library do. Without the API, a question is answered as a stock client does. */

@@ -117,11 +117,11 @@ export class SyncTab {
   /** Stops the reply, and marks it as a page does. */
   stop(): void {
     this.#do('stops', async () => {
-      const { chat } = this.#page ?? {}
+      const { chat, attached } = this.#page ?? {}
       if (!chat || !this.#isReading) return
       await chat.stop()
       while (this.#isReading) await new Promise(setImmediate)
-      markStopped(chat)
+      markStopped(chat, attached)
     })
   }
 
