@@ -11,6 +11,7 @@ import type { ConnectionState } from '../../client/connection/connection-state.t
 import type { Approval, ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import type { Problem } from '../reading/problem.ts'
+import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { markStopped } from './chat-actions.ts'
 import { type Refusals, useAttachedChat } from './use-attached-chat.ts'
 import {
