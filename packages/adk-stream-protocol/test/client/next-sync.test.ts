@@ -780,6 +780,15 @@ describe('positions', () => {
     },
   )
 
+  test('[CL1602] a message that could not be sent is shown after a reply that was read meanwhile', () => {
+    const unsent = { ...USER, id: 'u2' }
+    const reply = assistant('m1')
+    const chat = { messages: [USER, unsent, reply], hasFailed: true }
+    const [loading] = step(FOLLOWING, OPEN, chat)
+    const [, effects] = nextSync(loading, loadedWith([USER, reply]), view(chat))
+    expect(effects).toContainEqual({ type: 'set-messages', messages: [USER, reply, unsent] })
+  })
+
   test('[CL1800] after a stop, all stored messages are loaded: the page has marked one of them', () => {
     const [, effects] = step(AT_1, { type: 'stopped' }, { messages: SHOWN })
     expect(effects).toContainEqual({ type: 'load', after: undefined })

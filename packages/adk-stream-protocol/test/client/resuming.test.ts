@@ -5,6 +5,7 @@ import { expectValid } from '../approvals/support/expect-record.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { sseTransport } from '../../src/client/index.ts'
 import { defer } from '../support/agents.ts'
+import { textOf } from '../support/chat-probe.ts'
 import { ClientPage, openSse, versions } from './support/client-page.ts'
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
@@ -80,6 +81,42 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       expect(chat.error).toBeUndefined()
     },
   )
+
+  test('[CL1602] a message that could not be sent while the page resumed a running turn stays, with its error', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 600_000 })
+    const [asked, responds] = [defer(), defer()]
+    let isLost = false
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: { 'x-api-key': 'hanako' },
+      fetch: async (input, init) => {
+        if (init?.method === 'POST' && isLost) throw new TypeError('fetch failed')
+        const response = await fetch(input, init)
+        if (init?.method !== 'POST' && String(input).includes('/stream')) {
+          asked.resolve()
+          await responds.promise
+        }
+        return response
+      },
+    })
+    await using before = new ClientPage({ url: testBridge.url, version })
+    const first = await openSse(before.sse(), version)
+    const started = first.send('[[say One.]][[wait more]][[say Two.]]')
+    await first.untilShown('One.')
+    const chat = await openSse(transport, version)
+    const resumed = chat.resume()
+    await asked.promise
+    isLost = true
+    await chat.send('[[say Never.]]')
+    expect(chat.status).toBe('error')
+    responds.resolve()
+    await chat.untilShown('One.')
+    testBridge.emulator.release('more')
+    await Promise.all([started, resumed])
+    expect(chat.status).toBe('error')
+    expect(chat.error?.message).toBe('fetch failed')
+    expect(chat.messages.map(textOf)).toContain('[[say Never.]]')
+  })
 
   test.each([
     { sent: 'fails', error: 'fetch failed' },

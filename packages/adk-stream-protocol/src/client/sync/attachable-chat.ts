@@ -67,8 +67,11 @@ export function patchChat(
   }
   const callOption = Reflect.get(chat, 'onFinish') as ((finished: unknown) => void) | undefined
   let failure: Error | undefined
+  /** The newest failure of a request, and the message that was sent last. */
+  let latest: { readonly error: Error; readonly sentId: string | undefined } | undefined
   const finish = (finished: unknown): void => {
     failure = chat.error
+    if (failure) latest = { error: failure, sentId: newestSentId(chat) }
     try {
       callOption?.(finished)
     } finally {
@@ -78,17 +81,25 @@ export function patchChat(
   const resume = chat.resumeStream.bind(chat)
   const resumeStream = async (options: unknown): Promise<void> => {
     failure = chat.error
+    const earlier = latest
     await resume(options)
-    // CL1602: if nothing is running, the AI SDK removes the error of another request.
-    if (failure && chat.status === 'ready' && !isSending())
+    const meanwhile = latest === earlier ? undefined : latest
+    // CL1602: the AI SDK removes the error of another request. If a turn was read, that of a request before it is out of date.
+    const error =
+      failure ?? (meanwhile?.sentId === newestSentId(chat) ? meanwhile?.error : undefined)
+    if (error && chat.status === 'ready' && !isSending())
       // Every `AbstractChat` has this method.
-      (chat as unknown as WithStatus).setStatus({ status: 'error', error: failure })
+      (chat as unknown as WithStatus).setStatus({ status: 'error', error })
   }
   const patched = { ...methods, onFinish: finish, resumeStream }
   const names = Object.keys(patched)
   const before = Object.fromEntries(names.map((name) => [name, Reflect.get(chat, name)]))
   Object.assign(chat, patched)
   return [original, () => void Object.assign(chat, before)]
+}
+
+function newestSentId({ messages }: AttachableChat): string | undefined {
+  return messages.findLast(({ role }) => role === 'user')?.id
 }
 
 interface WithStatus {

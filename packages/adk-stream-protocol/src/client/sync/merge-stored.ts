@@ -23,6 +23,8 @@ export function toStored(
 interface Shown {
   readonly messages: readonly MessageView[]
   readonly responses: ResponseStateMap
+  /** Whether the newest message could not be sent. */
+  readonly hasFailed?: boolean
 }
 
 /**
@@ -31,11 +33,13 @@ interface Shown {
  */
 export function mergeStored(
   stored: readonly MessageView[],
-  { messages, responses }: Shown,
+  { messages, responses, hasFailed = false }: Shown,
   { keepAll = false }: { readonly keepAll?: boolean } = {},
 ): MessageView[] {
   const merged = keepUnconfirmed(stored, messages, responses)
   const known = new Set(stored.map(({ id }) => id))
+  // A turn that was read after a message had failed is shown behind it.
+  const newest = hasFailed ? messages.findLast(({ role }) => role === 'user') : messages.at(-1)
   let index = -1
   for (const message of messages) {
     if (known.has(message.id)) {
@@ -45,7 +49,7 @@ export function mergeStored(
       merged.splice(index, 0, markUnsent(message))
     } else if (keepAll) {
       // A message that is being sent, or could not be sent, is newer than all that the server has.
-      const isNewest = message.role === 'user' && message === messages.at(-1)
+      const isNewest = message.role === 'user' && message === newest
       index = isNewest ? merged.length : index + 1
       merged.splice(index, 0, message)
     }
