@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { AdkUIMessage, WebSocketTransport, SseTransport } from '../../src/client/index.ts'
-import { attachChat } from '../../src/client/index.ts'
+import { attachChat, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
+import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import type { Version } from './support/client-page.ts'
 import { ClientChat, ClientPage, openSse, versions } from './support/client-page.ts'
@@ -39,6 +40,48 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const [, second] = page.sent.filter(({ type }) => type === 'decide')
     expect(second).not.toHaveProperty('args')
     expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
+  })
+
+  test('[CL4] edited arguments are sent with their approval, although another chat of the page has denied the call', async () => {
+    await using testBridge = await TestBridge.open()
+    /** A transport that loses its first decision. */
+    const open = (): { readonly transport: SseTransport; readonly lost: Promise<void> } => {
+      const lost = defer()
+      let isLost = false
+      const transport = sseTransport({
+        url: testBridge.url,
+        headers: { 'x-api-key': 'hanako' },
+        fetch: async (input, init) => {
+          if (isLost || !String(init?.body).includes('approval-responded'))
+            return fetch(input, init)
+          isLost = true
+          lost.resolve()
+          throw new TypeError('fetch failed')
+        },
+      })
+      return { transport, lost: lost.promise }
+    }
+    const [first, second] = [open(), open()]
+    const chat = await openSse(first.transport, version)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    // The messages of the `Chat` that `version` has opened.
+    const asked = chat.attached.chat.messages as AdkUIMessage[]
+    const given = chat.attached.approve(id, { args: { amount: 70, recipient: 'Hanako' } })
+    // Closed before its decision is sent.
+    chat.attached.detach()
+    await Promise.all([given, first.lost])
+    const denies = version.open({ id: 'chat-1', messages: asked, transport: second.transport })
+    const denying = attachChat(denies, second.transport, {})
+    const denied = denying.deny(id)
+    denying.detach()
+    await Promise.all([denied, second.lost])
+    const messages = chat.attached.chat.messages as AdkUIMessage[]
+    const next = version.open({ id: 'chat-1', messages, transport: first.transport })
+    const attached = attachChat(next, first.transport, {})
+    await next.sendMessage()
+    attached.detach()
+    expect(testBridge.wallet.payments).toMatchObject([{ amount: 70 }])
   })
 
   test.each(['the transport of the chat', 'another transport'])(

@@ -23,9 +23,9 @@ export type ResponseState = 'queued' | 'sent' | 'accepted' | 'refused'
 export type ResponseStateMap = ReadonlyMap<string, ResponseState>
 
 /**
- * CL4: what each approval is sent with, by any transport of the page. Kept until the next decision on the same approval, which sets its own
- * or none: the messages may still have a decision that was refused or forgotten here, or was given to a chat with another transport. If it
- * is sent, it must not be without what the person has added.
+ * CL4: what each approval is sent with, by any transport of the page. Kept until the same call is approved again, with its own or nothing: the
+ * messages may still have an approval that was refused or forgotten here, or was given to a chat with another transport. If it is sent, it
+ * must not be without what the person has added. A denial changes nothing: another chat of the page may have given it.
  */
 const supplements = new Map<string, DecisionSupplement>()
 
@@ -66,7 +66,7 @@ export class ResponseStates {
     else supplements.delete(approvalId)
   }
 
-  /** Returns the fields of a request that supplement its decisions. */
+  /** Returns the fields of a request that supplement its approvals. */
   supplementsOf(ids: readonly string[]): Supplements {
     const edits: [string, Record<string, unknown>][] = []
     const payloads: [string, unknown][] = []
@@ -129,6 +129,8 @@ interface Conversation {
 interface Selected {
   readonly messages: MessageView[]
   readonly responseIds: string[]
+  /** The approvals among them. */
+  readonly approvedIds: readonly string[]
   /** What a user message is sent with: the questions that the person saw when they wrote it (AP1120). */
   readonly shown: { readonly openApprovals?: readonly string[] }
 }
@@ -143,13 +145,14 @@ export function selectMessages(
   const responding = trigger === 'submit-message' ? (named ?? last) : last
   if (responding?.role !== 'assistant') {
     const shown = { openApprovals: listOpenApprovals(messages) }
-    return { messages: last ? [last] : [], responseIds: [], shown }
+    return { messages: last ? [last] : [], responseIds: [], approvedIds: [], shown }
   }
   const undelivered = findUndelivered(responding, states)
   const ids = undelivered.length > 0 ? undelivered : responding.parts.flatMap(responseIds)
   const parts = responding.parts.filter((part) => responseIds(part).some((id) => ids.includes(id)))
   const { id, role } = responding
-  return { messages: [{ id, role, parts }], responseIds: ids, shown: {} }
+  const approvedIds = parts.flatMap(({ approval }) => (approval?.approved ? approval.id : []))
+  return { messages: [{ id, role, parts }], responseIds: ids, approvedIds, shown: {} }
 }
 
 interface Delivered {

@@ -106,12 +106,12 @@ export class SseTransport
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId, trigger, messageId, abortSignal: signal, headers, body } = options
-    const { messages, responseIds, shown } = selectMessages(
+    const { messages, responseIds, approvedIds, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
     const named = nameAgent(this.#agent, chatId)
-    const supplements = this.responses.supplementsOf(responseIds)
+    const supplements = this.responses.supplementsOf(approvedIds)
     this.responses.mark(responseIds, 'sent')
     const request = { chatId, trigger, messageId, message: messages[0] }
     const tap = this.#observe && createTap(this.#observe, request)

@@ -73,7 +73,7 @@ export class WebSocketTransport
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId: id, trigger, messageId, abortSignal, body } = options
-    const { messages, responseIds, shown } = selectMessages(
+    const { messages, responseIds, approvedIds, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
@@ -92,7 +92,7 @@ export class WebSocketTransport
         positions: true,
         ...shown,
         ...(responseIds.length > 0 && this.#session.decider),
-        ...this.responses.supplementsOf(responseIds),
+        ...this.responses.supplementsOf(approvedIds),
       },
     }
     const stream = await this.#session.requests.open(frame, responseIds, abortSignal)
