@@ -38,6 +38,7 @@ const FRAMES = [
         dialect: z.string().max(64).optional(),
         hold: z.boolean().optional(),
         openApprovals: OpenApprovals.optional(),
+        newestMessageId: z.string().max(128).optional(),
         decidedAs: PrincipalTag.optional(),
         positions: z.boolean().optional(),
       })

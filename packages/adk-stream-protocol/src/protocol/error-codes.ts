@@ -16,6 +16,7 @@ export const ERROR_CODES = [
   'nothing-new',
   'not-rewindable',
   'already-acted',
+  'newer-messages',
   'other-agent',
   'unknown-agent',
   'unknown-chat',

@@ -26,6 +26,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
     409,
     'An approved call has run since that message, or is about to run. Send a new message instead.',
   ],
+  'newer-messages': [
+    409,
+    'The chat has newer messages than the page showed. They would be lost. Read them, then try again.',
+  ],
   'other-agent': [409, 'This chat belongs to another agent. Start a new chat.'],
   'unknown-agent': [
     409,

@@ -80,6 +80,8 @@ export interface MessageRequest {
    * `sendMessage({ messageId })`.
    */
   readonly replaces: boolean
+  /** The newest user message that the page showed. A message that replaces others removes no newer ones. Undefined if it does not say. */
+  readonly newestMessageId?: string
   /** The approvals and questions that the page showed as open when the person sent the message. Undefined if it does not say. */
   readonly openApprovals?: readonly string[]
   /** The ids of all earlier messages. Empty if the client sent a message without an id. */
@@ -114,6 +116,7 @@ const Body = z.looseObject({
   hold: z.boolean().optional(),
   positions: z.boolean().optional(),
   openApprovals: OpenApprovals.optional(),
+  newestMessageId: z.string().max(128).optional(),
 })
 
 const TextPart = z.object({ text: z.string() })
@@ -139,6 +142,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     hold,
     positions,
     openApprovals,
+    newestMessageId,
     ...own
   } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest(NO_CHAT)
@@ -166,6 +170,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     context: { body: own, metadata: last.metadata },
     replaces: trigger === 'regenerate-message' || isNamed(last, messageId),
     ...(openApprovals && { openApprovals }),
+    ...(newestMessageId !== undefined && { newestMessageId }),
     history: readIds(messages.slice(0, -1)),
   }
 }

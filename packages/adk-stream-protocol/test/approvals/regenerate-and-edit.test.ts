@@ -102,6 +102,39 @@ describe.each(ourClients)('$name', (client) => {
   })
 })
 
+describe.each(ourClients)('$name', (client) => {
+  test('[TU1949] messages that the page has not shown are neither replaced by a regenerated reply nor by an edited message', async () => {
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
+    const chat = await page.open(client)
+    await chat.send('[[say Hello.]]')
+    const behind = await page.open(client)
+    await chat.send('[[say Newer.]]')
+    const stored = await page.messages()
+    expect(stored).toHaveLength(4)
+    const { asked } = testBridge
+    const changes = [
+      () => behind.regenerate(),
+      () => behind.send('[[say Changed.]]', { messageId: stored[0]?.id ?? '' }),
+    ]
+    for (const change of changes) {
+      behind.keepFirst(2)
+      await change()
+      await behind.rest()
+      expect(behind.refusal).toBe('newer-messages')
+      // The messages that the person has not seen.
+      await behind.until(() => behind.messages.length === 4)
+      expect(await page.messages()).toEqual(stored)
+    }
+    expect(testBridge.asked).toBe(asked)
+    // Now the person has seen them.
+    await behind.send('[[say Changed.]]', { messageId: stored[0]?.id ?? '' })
+    await behind.rest()
+    expect(behind.refusal).toBeUndefined()
+    expect((await page.messages()).map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
+  })
+})
+
 /** Opens a chat in which an approved payment runs until the test resolves `gate`. */
 async function openChatWithRunningCall() {
   const gate = defer()

@@ -45,7 +45,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL4] edited arguments are sent with their approval, although another chat of the page has denied the call', async () => {
     await using testBridge = await TestBridge.open()
     /** A transport that loses its first decision. */
-    const open = (): { readonly transport: SseTransport; readonly lost: Promise<void> } => {
+    const openLossy = (): { readonly transport: SseTransport; readonly lost: Promise<void> } => {
       const lost = defer()
       let isLost = false
       const transport = sseTransport({
@@ -61,7 +61,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       })
       return { transport, lost: lost.promise }
     }
-    const [first, second] = [open(), open()]
+    const [first, second] = [openLossy(), openLossy()]
     const chat = await openSse(first.transport, version)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -107,6 +107,29 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       expect(testBridge.wallet.payments).toMatchObject([{ amount: 70 }])
     },
   )
+
+  test('[TU1949] over HTTP, messages that the page has not shown are neither replaced by a regenerated reply nor by an edited message', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await openSse(page.sse(), version)
+    await chat.send('[[say Hello.]]')
+    const [behind, other] = [await openSse(page.sse(), version), await openSse(page.sse(), version)]
+    await chat.send('[[say Newer.]]')
+    const stored = (await page.load('chat-1')).map(textOf)
+    expect(stored).toHaveLength(4)
+    const [first] = behind.messages
+    await behind.attached.chat.regenerate()
+    await other.attached.chat.sendMessage({ text: '[[say Changed.]]', messageId: first?.id ?? '' })
+    for (const each of [behind, other]) {
+      expect(each.error).toMatchObject({ code: 'newer-messages' })
+      // The person reads what they have not seen.
+      expect(each.messages.map(textOf)).toEqual(stored)
+    }
+    expect((await page.load('chat-1')).map(textOf)).toEqual(stored)
+    await behind.attached.chat.regenerate()
+    expect(behind.error).toBeUndefined()
+    expect(behind.messages).toHaveLength(4)
+  })
 
   test.each(['WebSocket', 'HTTP'])(
     '[CL1221] over %s, a message that is sent while a decision is in flight is not lost',

@@ -1,4 +1,3 @@
-import { readErrorCode } from '../adk-error.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
 
 type Done = void | PromiseLike<void>
@@ -144,18 +143,4 @@ export function createIdleWait(chat: AttachableChat, onIdle: () => void): IdleWa
     },
     release,
   }
-}
-
-/** Errors after which the server still has all messages. */
-const KEPT = new Set<string | undefined>(['already-acted', 'not-rewindable'])
-
-/** CL170: the AI SDK removes messages before it sends a request. If the server keeps them, the chat shows them again. */
-export async function keepIfRefused(
-  chat: AttachableChat,
-  request: () => Promise<void>,
-): Promise<void> {
-  const { messages, error: before } = chat
-  await request()
-  const { error } = chat
-  if (error && error !== before && KEPT.has(readErrorCode(error))) chat.messages = messages
 }

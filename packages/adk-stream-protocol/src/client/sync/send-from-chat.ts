@@ -1,6 +1,7 @@
+import { isRecord } from '../../protocol/guards.ts'
 import { AdkError, readErrorCode } from '../adk-error.ts'
 import type { ServerTurn } from '../connection/transport.ts'
-import { type Decision, type ToolOutput, keepIfRefused } from './attachable-chat.ts'
+import type { AttachableChat, Decision, ToolOutput } from './attachable-chat.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
 import { isStopped } from './merge-stored.ts'
 import { reload, showServerTurn } from './read-into-chat.ts'
@@ -107,21 +108,46 @@ export async function sendMessage(
   options: unknown,
 ): Promise<void> {
   const { chat, original, reportError } = context
+  const replaces = isRecord(message) && message['messageId'] !== undefined
+  const sent = replaces ? nameNewest(chat, options) : options
   const rest = message === undefined ? undefined : await detachReader(context)
   if (rest) showServerTurn(context, rest).catch(reportError)
   else if (message !== undefined) await context.idle.wait()
-  await keepIfRefused(chat, () => original.sendMessage(message, options))
+  await keepIfRefused(context, () => original.sendMessage(message, sent))
+}
+
+/** TU1949: names the newest message that the page shows. The request then removes no newer ones. */
+function nameNewest({ messages }: AttachableChat, options: unknown): object {
+  const seen = messages.findLast((each) => each.role === 'user' && !isStopped(each))
+  const given = isRecord(options) ? options : {}
+  const body = isRecord(given['body']) ? given['body'] : {}
+  return { ...given, ...(seen && { body: { ...body, newestMessageId: seen.id } }) }
+}
+
+/** Errors after which the server still has all messages. */
+const KEPT = new Set<string | undefined>(['already-acted', 'newer-messages', 'not-rewindable'])
+
+/** CL170: the AI SDK removes messages before it sends a request. If the server keeps them, the chat shows them again, and newer ones. */
+async function keepIfRefused(context: SyncContext, request: () => Promise<void>): Promise<void> {
+  const { chat, reportError } = context
+  const { messages, error: before } = chat
+  await request()
+  const { error } = chat
+  if (!error || error === before || !KEPT.has(readErrorCode(error))) return
+  chat.messages = messages
+  await reload(context).catch(reportError)
 }
 
 /** Requests another reply. The rest of the present one is not shown. CL1221: waits for any other request. */
 export async function regenerate(context: SyncContext, options: object = {}): Promise<void> {
   const { chat, original, idle } = context
+  const sent = nameNewest(chat, options)
   if (!(await detachReader(context))) await idle.wait()
   // The message is named, so that a lost request can be distinguished from one that the server has handled.
   const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
   const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
-  const named = { ...(isLast && { messageId }), ...options }
-  await keepIfRefused(chat, () => original.regenerate(named))
+  const named = { ...(isLast && { messageId }), ...sent }
+  await keepIfRefused(context, () => original.regenerate(named))
 }
 
 /** Ends the stream that the chat reads, if there is one. Resolves with the rest of it when the chat is idle. */

@@ -18,7 +18,12 @@ import type { ReadDecision } from '../../server/chats/decisions/message-decision
 import { readTyped } from '../../server/chats/decisions/message-decisions.ts'
 import type { ContextOptions } from '../../server/chats/request-context.ts'
 import { toSessionState } from '../../server/chats/request-context.ts'
-import { checkRewind, findRemoved, rewindChat } from '../../server/chats/turns/rewinds.ts'
+import {
+  checkRewind,
+  findRemoved,
+  rewindChat,
+  toRemoval,
+} from '../../server/chats/turns/rewinds.ts'
 import type { TurnService } from '../../server/chats/turns/turn-service.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
@@ -52,7 +57,7 @@ export interface LiveSender {
 }
 
 type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
-  Partial<Pick<MessageRequest, 'history' | 'openApprovals'>> &
+  Partial<Pick<MessageRequest, 'history' | 'newestMessageId' | 'openApprovals'>> &
   Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>> &
   Pick<AgentRequest, 'named'>
 
@@ -108,17 +113,17 @@ async function sendMessage(
   const userMessageId = message.id ?? randomUUID()
   const isRewound = parts.whenShortened === 'rewind'
   const shortened = isRewound ? await findRemoved(backend, chat, { replaces, history }) : undefined
-  const removed = replaces ? userMessageId : shortened
-  if (removed !== undefined) await checkRewind(backend, key, removed)
+  const removed = toRemoval(request, replaces ? userMessageId : shortened)
+  if (removed) await checkRewind(backend, key, removed)
   const isInReach = (approval: Approval): boolean => runs.holds(approval)
   const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
-  const decision = removed === undefined ? readTyped(readDecision, message) : undefined
+  const decision = removed ? undefined : readTyped(readDecision, message)
   await backend.agents.record(key, agent)
   let isPrepared = false
   let repeated: string | undefined
   const prepare = async (): Promise<void> => {
     isPrepared = true
-    if (removed !== undefined) return rewindChat(backend, turns, { chat, userMessageId: removed })
+    if (removed) return rewindChat(backend, turns, { chat, ...removed })
     // Until this server had the live session, another one may have received the same message.
     repeated = await findRepeated()
     if (repeated === undefined && !decision) await cancelPending()
@@ -129,9 +134,9 @@ async function sendMessage(
   }
   const open = async (): Promise<LiveConversation | undefined> => {
     // A session that another request has opened would not see the rewind, and writes meanwhile.
-    if (removed !== undefined) await runs.leave(chat)
+    if (removed) await runs.leave(chat)
     const opened = await runs.open(chat, prepare, isNew)
-    return opened && removed !== undefined && !isPrepared ? open() : opened
+    return opened && removed && !isPrepared ? open() : opened
   }
   const run = await open()
   // The session was open, or another request has opened it.

@@ -496,6 +496,8 @@ export const en: AdkLabels = {
     refusals: {
       'already-acted':
         'You cannot change this message any more, because something was approved after it. Write a new one.',
+      'newer-messages':
+        'This chat has newer messages from another page, so nothing was replaced. Read them, and repeat the change if you still want it.',
     },
     retry: 'Try again',
     reconnect: 'Reconnect',

@@ -136,6 +136,7 @@ function classify({ code, message, retryAfterSeconds }: ServerError, now: number
     case 'unauthenticated':
       return { kind: 'signed-out' }
     case 'already-acted':
+    case 'newer-messages':
     case 'reply-outdated':
     case 'bad-request':
     case 'too-large':

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
-import { readRequestedApprovals } from '../../../agent/history/cut-events.ts'
+import { type Cut, readRequestedApprovals } from '../../../agent/history/cut-events.ts'
+import { splitTurns } from '../../../agent/history/stored-turns.ts'
 import type { ApprovalStateName } from '../../../approvals/approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { MessageRequest } from '../../../protocol/stream-request.ts'
@@ -28,35 +29,55 @@ export async function findRemoved(
   // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
   if (history.length % 2 !== 0) return undefined
   const removed = turns[history.length / 2]?.userMessage.id
-  const isKept = removed !== undefined && (await hasActed(backend, key, removed))
+  const cut = removed === undefined ? undefined : await backend.sessions.findCut(key, removed)
+  const isKept = await hasActed(backend, cut)
   return isKept ? undefined : removed
+}
+
+/** What a rewind removes: a user message and everything after it. */
+interface Removal {
+  readonly userMessageId: string
+  /** The newest user message that the person saw. Undefined if the client does not say. */
+  readonly newestMessageId?: string | undefined
+}
+
+/** What a message removes, if it replaces the stored ones from `userMessageId` on. */
+export function toRemoval(
+  { newestMessageId }: Pick<MessageRequest, 'newestMessageId'>,
+  userMessageId: string | undefined,
+): Removal | undefined {
+  return userMessageId === undefined ? undefined : { userMessageId, newestMessageId }
 }
 
 /** Stops the turn of a chat, and rewinds the chat to before a user message. No run of the chat is open, or its process calls this. */
 export async function rewindChat(
   backend: Backend,
   turns: TurnRegistry,
-  { chat, userMessageId }: { readonly chat: ChatRef; readonly userMessageId: string },
+  { chat, ...removal }: Removal & { readonly chat: ChatRef },
 ): Promise<void> {
   // The rewind also removes the running turn, so it must not write afterwards.
   await turns.stop(chat)
   const { settled } = await turns.start(chat, randomUUID(), {
     waitForRunning: true,
     background: true,
-    prepare: () => rewindLocked(backend, toAppChat(backend, chat), userMessageId),
+    prepare: () => rewindLocked(backend, toAppChat(backend, chat), removal),
     run: async ({ log }) => log.end(),
   })
   await settled
 }
 
-/** AP170: throws if a rewind to before a message would remove an approved call. */
+/** AP170, TU1949: throws if a rewind would remove an approved call, or messages that the person has not seen. */
 export async function checkRewind(
   backend: Backend,
   chat: AppChatRef,
-  userMessageId: string,
+  { userMessageId, newestMessageId }: Removal,
 ): Promise<void> {
   if (!backend.sessions.canRewind) throw new ProtocolError('not-rewindable')
-  if (await hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
+  const cut = await backend.sessions.findCut(chat, userMessageId)
+  if (await hasActed(backend, cut)) throw new ProtocolError('already-acted')
+  const removed = splitTurns(cut?.removed ?? []).map(({ userMessage }) => userMessage.id)
+  const seen = newestMessageId === undefined ? -1 : removed.indexOf(newestMessageId)
+  if (seen >= 0 && seen < removed.length - 1) throw new ProtocolError('newer-messages')
 }
 
 /** A run is open in a chat that is to be rewound. It writes without the chat lock. */
@@ -87,22 +108,17 @@ export async function endingRuns<Result>(
 export async function rewindLocked(
   backend: Backend,
   chat: AppChatRef,
-  userMessageId: string,
+  removal: Removal,
 ): Promise<void> {
-  await checkRewind(backend, chat, userMessageId)
+  await checkRewind(backend, chat, removal)
   await cancelPending(backend, chat)
   // Check again: a person may have approved a call meanwhile.
-  await checkRewind(backend, chat, userMessageId)
-  await backend.sessions.rewind(chat, userMessageId)
+  await checkRewind(backend, chat, removal)
+  await backend.sessions.rewind(chat, removal.userMessageId)
 }
 
 /** Whether a call of the part to remove has run, or may still run. */
-async function hasActed(
-  { sessions, ledger, kinds }: Backend,
-  chat: AppChatRef,
-  userMessageId: string,
-): Promise<boolean> {
-  const cut = await sessions.findCut(chat, userMessageId)
+async function hasActed({ ledger, kinds }: Backend, cut: Cut | undefined): Promise<boolean> {
   for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
     const approval = await ledger.get(id)
     // The answer to a question has no effect outside the conversation.

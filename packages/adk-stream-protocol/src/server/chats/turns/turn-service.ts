@@ -28,7 +28,7 @@ import type { ChatRuns } from '../chat-runs.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
-import { checkRewind, endingRuns, OpenRunError, rewindLocked } from './rewinds.ts'
+import { checkRewind, endingRuns, OpenRunError, rewindLocked, toRemoval } from './rewinds.ts'
 import type { PendingDecision, TurnResponses } from './turn-responses.ts'
 import { checkResponses, findContinuing, runResponses } from './turn-responses.ts'
 import type { RunInTurn, TurnRunsOptions } from './turn-runs.ts'
@@ -116,17 +116,17 @@ export class TurnService {
     const key = toAppChat(backend, chat)
     const { replaces } = request
     const userMessageId = request.message.id ?? randomUUID()
-    const removed = replaces ? userMessageId : shortened
+    const removed = toRemoval(request, replaces ? userMessageId : shortened)
     // Check before a turn is stopped.
-    if (removed !== undefined) await checkRewind(backend, key, removed)
+    if (removed) await checkRewind(backend, key, removed)
     // The rewind also removes the running turn. A message that replaces one does not stop a turn that has a reader.
     if (shortened !== undefined) await this.#turns.stop(chat)
-    const cancels = removed === undefined && this.#options.whilePending === 'cancel'
+    const cancels = !removed && this.#options.whilePending === 'cancel'
     let decided: Event | undefined
     const { id } = request.message
     const repliesTo =
       replaces || id === undefined ? undefined : { id, content: toUserContent(request.message) }
-    const reads = removed === undefined && !reply && !cancels
+    const reads = !removed && !reply && !cancels
     let session: Session | undefined
     let position: string | undefined
     const findReply = async (isLocked: boolean): Promise<string | undefined> => {
@@ -142,13 +142,13 @@ export class TurnService {
       userMessageId,
       ...(repliesTo && { repliesTo, findReply }),
       beforeStart: async () => {
-        if (removed === undefined) return
+        if (!removed) return
         const rewind = () => rewindLocked(backend, key, removed)
         if (!(await this.#options.runs.whileNone(chat, rewind))) throw new OpenRunError()
       },
       prepare: async (turn) => {
         const { messageId } = turn
-        turn.startPosition = removed === undefined ? position : undefined
+        turn.startPosition = removed ? undefined : position
         await backend.agents.record(key, agent)
         const approval = await reply?.decide()
         if (!reply || !approval) return
