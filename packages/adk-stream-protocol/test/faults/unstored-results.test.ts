@@ -1,7 +1,10 @@
-import { FunctionTool } from '@google/adk'
+import { createEvent, FunctionTool } from '@google/adk'
+import { FinishReason } from '@google/genai'
 import Database from 'libsql'
 import { expect, test } from 'vitest'
 
+import { writeNotes } from '../../src/agent/events/event-notes.ts'
+import { splitTurns } from '../../src/agent/history/stored-turns.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { nest } from '../approvals/support/nested-agents.ts'
@@ -290,6 +293,68 @@ test.for([
     expect(textOf(await last())).toBe(shown)
     expect((await person.say('[[say Again.]]')).chunks.at(-1)).toMatchObject({ type: 'finish' })
     expect(readEffects(folder.effects)).toEqual([])
+  },
+)
+
+test.for([
+  { what: 'its beginning', stored: 'Hel', isContinued: false, hasNewer: false },
+  { what: 'the same', stored: 'Hello.', isContinued: false, hasNewer: false },
+  { what: 'a whole reply', stored: 'Hello.', isContinued: true, hasNewer: false },
+  {
+    what: 'a whole reply and a newer message',
+    stored: 'Hello.',
+    isContinued: true,
+    hasNewer: true,
+  },
+])(
+  '[TU871] a reply that could not be stored is stored once, if another server has stored $what meanwhile',
+  async ({ stored, isContinued, hasNewer }) => {
+    await using folder = await makeFolder()
+    await using store = await openSqliteStore({ path: folder.database })
+    await using other = await openSqliteStore({ path: folder.database })
+    const { sessions } = store
+    let state: 'works' | 'away' | 'recovered' | 'read' = 'works'
+    const failIfAway = (): void => {
+      if (state === 'away') throw new StoreError('unavailable', 'The database is not available.')
+    }
+    const appendEvent = sessions.appendEvent.bind(sessions)
+    sessions.appendEvent = async (request) => {
+      if (state === 'works' && request.event.author === 'assistant') state = 'away'
+      failIfAway()
+      return appendEvent(request)
+    }
+    const getSession = sessions.getSession.bind(sessions)
+    sessions.getSession = async (request) => {
+      failIfAway()
+      if (state === 'recovered') state = 'read'
+      return getSession(request)
+    }
+    const { effects } = folder
+    await using server = await openPaymentServer({ store, effects, limits: { sweepMs: 20 } })
+    await using second = await openPaymentServer({ store: other, effects })
+    const [person, elsewhere] = [new Person(server.url), new Person(second.url)]
+    await person.say('[[say Hello.]]')
+    const key = { appName: 'adk-stream-protocol', userId: person.user, sessionId: person.chatId }
+    const session = await other.sessions.getSession(key)
+    const [turn] = splitTurns(session?.events ?? [])
+    if (!session || !turn) throw new Error('The message is not stored.')
+    const event = createEvent({
+      author: 'assistant',
+      invocationId: 'another-run',
+      content: { role: 'model', parts: [{ text: stored }] },
+      customMetadata: writeNotes({ messageId: turn.messageId }),
+      ...(isContinued ? { finishReason: FinishReason.STOP } : { interrupted: true }),
+    })
+    await other.sessions.appendEvent({ session, event })
+    if (hasNewer) await elsewhere.say('[[say Newer.]]')
+    state = 'recovered'
+    await expect.poll(() => state).toBe('read')
+    // This turn starts when the server has repaired the conversation.
+    await person.say('[[say Again.]]')
+    const [, reply] = await person.messages()
+    expect(textOf(reply)).toBe('Hello.')
+    expect(reply?.metadata).not.toHaveProperty('stopped')
+    expect(Object.keys(reply?.metadata ?? {}).includes('error')).toBe(!isContinued)
   },
 )
 

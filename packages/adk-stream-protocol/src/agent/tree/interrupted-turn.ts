@@ -1,6 +1,6 @@
 import type { Event, BaseSessionService, Session } from '@google/adk'
 import { getFunctionResponses, createEvent } from '@google/adk'
-import type { FunctionResponse, FunctionCall } from '@google/genai'
+import type { FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { isDelta } from '../../protocol/chunk.ts'
@@ -288,6 +288,18 @@ export function findUnstored(
     else parts.push({ id: chunk.id, kind, text })
   }
   return parts.map(({ kind, text }) => ({ text, thought: kind === 'reasoning' }))
+}
+
+/** Returns what an interrupted reply contains beyond the parts of it that are stored. */
+export function findUnstoredParts(
+  parts: PartialReply['parts'],
+  stored: readonly Part[],
+): PartialReply['parts'] {
+  return findUnstored(parts.map(toDelta), stored.map(toDelta))
+}
+
+function toDelta({ text = '', thought = false }: Part, index: number): Chunk {
+  return { type: thought ? 'reasoning-delta' : 'text-delta', id: String(index), delta: text }
 }
 
 function kindOf({ type }: { readonly type: `${TextKind}-delta` }): TextKind {

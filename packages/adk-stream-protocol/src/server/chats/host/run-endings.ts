@@ -10,6 +10,7 @@ import { writeNotes } from '../../../agent/events/event-notes.ts'
 import {
   type PartialReply,
   canBeContinued,
+  findUnstoredParts,
   respondToDanglingCalls,
   storePartialReply,
 } from '../../../agent/tree/interrupted-turn.ts'
@@ -204,9 +205,11 @@ export class RunEndings {
     const session = await this.#sessions.get(chat)
     if (!session) return
     const { unstored } = outcome
-    const newest = splitTurns(session.events).at(-1)
-    if (newest?.messageId !== unstored.messageId) return this.#storeFailure(session, outcome)
-    const parts = isKept(newest, unstored) ? [] : unstored.parts
+    const turns = splitTurns(session.events)
+    const turn = turns.find(({ messageId }) => messageId === unstored.messageId)
+    if (turn && isContinued(turn, outcome)) return
+    if (!turn || turn !== turns.at(-1)) return this.#storeFailure(session, outcome)
+    const parts = hasStoredReply(session, outcome) ? unstored.parts : findRest(turn, outcome)
     await this.#settle({ chat, outcome: { ...outcome, unstored: { ...unstored, parts } }, isLeft })
   }
 
@@ -351,12 +354,29 @@ function findReply({ newest, lastStored, unstored: { parts } }: RunOutcome): Eve
   return textOf(newest.content?.parts ?? []).startsWith(textOf(parts)) ? newest : undefined
 }
 
-/** Whether the partial reply of a run was stored before, and something after it could not be. */
-function isKept({ runs }: StoredTurn, { parts }: PartialReply): boolean {
-  const last = runs.at(-1) ?? []
-  return last.some(
-    ({ interrupted, content }) => interrupted && textOf(content?.parts ?? []) === textOf(parts),
+/** The last events of a turn, without those that a run has received. */
+function eventsAfter({ runs }: StoredTurn, { lastStored }: RunOutcome): Event[] {
+  const events = runs.at(-1) ?? []
+  return events.slice(events.findLastIndex(({ id }) => id === lastStored) + 1)
+}
+
+/** Whether another server has continued the turn of a run, and its agent has replied. */
+function isContinued(turn: StoredTurn, outcome: RunOutcome): boolean {
+  return eventsAfter(turn, outcome).some(
+    ({ author, interrupted, invocationId, content }) =>
+      author !== 'user' &&
+      !interrupted &&
+      invocationId !== outcome.unstored.invocationId &&
+      textOf(content?.parts ?? []) !== '',
   )
+}
+
+/** What a run has still to store of its reply: another server may have stored the beginning, or this one before the store failed again. */
+function findRest(turn: StoredTurn, outcome: RunOutcome): PartialReply['parts'] {
+  const stored = eventsAfter(turn, outcome).flatMap(({ interrupted, content }) =>
+    interrupted ? (content?.parts ?? []) : [],
+  )
+  return findUnstoredParts(outcome.unstored.parts, stored)
 }
 
 function textOf(parts: readonly { readonly text?: string }[]): string {
