@@ -5,7 +5,7 @@ import type { BrowserTools } from '../../../src/client/index.ts'
 import type { Decision } from '../../../src/react/reading/approval.ts'
 import { FakeLocks } from '../../client/support/fake-locks.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
-import { type ChaosClientOptions, isPending, textOf, writeScript } from './chaos-client.ts'
+import { type ChaosClientOptions, isPending, replyTo, textOf, writeScript } from './chaos-client.ts'
 import {
   BROWSER_KINDS,
   PAYMENT_KINDS,
@@ -108,8 +108,10 @@ export class PagePerson {
       tab.record(recorded)
       await delay(random.between(0, ms))
       const end = random.next()
-      if (end < 0.2) void this.#reload(tab)
-      else if (end < 0.4) setTimeout(() => void this.#reload(tab), random.between(0, 50))
+      // A page that is closed may lose what it has not sent, such as the next message.
+      const reload = async () => (id === this.#turns ? this.#reload(tab) : undefined)
+      if (end < 0.2) void reload()
+      else if (end < 0.4) setTimeout(() => void reload(), random.between(0, 50))
       else if (end < 0.5) throw new Error(`${name} failed.`)
       return { run: name }
     }
@@ -209,6 +211,10 @@ export class PagePerson {
     await delay(this.#options.random.between(0, 800))
     if (!sender.isBusy) return
     turn.stops = true
+    // The agent may still reply to the answer to a question.
+    const { turns } = this.#options.history
+    const previous = turns.findLast((each) => each !== turn && each.chatId === turn.chatId)
+    if (previous && !replyTo(sender.messages, turn.userMessageId)) previous.stops = true
     await sender.stop()
   }
 
