@@ -11,12 +11,12 @@ const LIMITS = [
   ['{ adkApi }', 'client/index.ts', 22, 9],
   ['{ sseTransport }', 'client/index.ts', 31, 12],
   ['{ webSocketTransport }', 'client/index.ts', 28, 10],
-  ['{ useAdkChat }', 'react/index.ts', 52, 18],
+  ['{ useAdkChat }', 'react/index.ts', 53, 18],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 63, 24],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 75, 28],
   ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 151, 53],
-  ['*', 'client/index.ts', 91, 31],
-  ['*', 'react/index.ts', 211, 73],
+  ['*', 'client/index.ts', 92, 31],
+  ['*', 'react/index.ts', 212, 74],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 
