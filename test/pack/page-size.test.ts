@@ -14,7 +14,7 @@ const LIMITS = [
   ['{ useAdkChat }', 'react/index.ts', 53, 18],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 63, 24],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 75, 28],
-  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 151, 53],
+  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 152, 53],
   ['*', 'client/index.ts', 92, 31],
   ['*', 'react/index.ts', 212, 74],
   ['*', 'protocol/index.ts', 1, 1],

@@ -131,6 +131,38 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(behind.messages).toHaveLength(4)
   })
 
+  test('[TU1949] a page with a message that could not be sent replaces no messages that it has not shown', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await openSse(page.sse(), version)
+    await chat.send('[[say Hello.]]')
+    let isOffline = false
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: { 'x-api-key': 'hanako' },
+      fetch: async (input, init) => {
+        if (isOffline) throw new TypeError('fetch failed')
+        return fetch(input, init)
+      },
+    })
+    const behind = await openSse(transport, version)
+    await behind.attached.catchUp()
+    isOffline = true
+    await behind.send('[[say Unsent.]]')
+    expect(behind.error).toBeInstanceOf(TypeError)
+    isOffline = false
+    await chat.send('[[say Newer.]]')
+    const stored = (await page.load('chat-1')).map(textOf)
+    const edited = { text: '[[say Changed.]]', messageId: behind.messages[0]?.id ?? '' }
+    await behind.attached.chat.sendMessage(edited)
+    expect(behind.error).toMatchObject({ code: 'newer-messages' })
+    expect((await page.load('chat-1')).map(textOf)).toEqual(stored)
+    expect(behind.messages.map(textOf)).toEqual([...stored, '[[say Unsent.]]'])
+    await behind.attached.chat.sendMessage(edited)
+    expect(behind.error).toBeUndefined()
+    expect((await page.load('chat-1')).map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
+  })
+
   test.each(['WebSocket', 'HTTP'])(
     '[CL1221] over %s, a message that is sent while a decision is in flight is not lost',
     async (mode) => {

@@ -1,7 +1,7 @@
 import { isRecord } from '../../protocol/guards.ts'
 import { AdkError, readErrorCode } from '../adk-error.ts'
 import type { ServerTurn } from '../connection/transport.ts'
-import type { AttachableChat, Decision, ToolOutput } from './attachable-chat.ts'
+import type { Decision, ToolOutput } from './attachable-chat.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
 import { isStopped } from './merge-stored.ts'
 import { reload, showServerTurn } from './read-into-chat.ts'
@@ -107,18 +107,24 @@ export async function sendMessage(
   message: unknown,
   options: unknown,
 ): Promise<void> {
-  const { chat, original, reportError } = context
+  const { original, reportError } = context
   const replaces = isRecord(message) && message['messageId'] !== undefined
-  const sent = replaces ? nameNewest(chat, options) : options
+  const sent = replaces ? nameNewest(context, options) : options
   const rest = message === undefined ? undefined : await detachReader(context)
   if (rest) showServerTurn(context, rest).catch(reportError)
   else if (message !== undefined) await context.idle.wait()
   await keepIfRefused(context, () => original.sendMessage(message, sent))
 }
 
-/** TU1949: names the newest message that the page shows. The request then removes no newer ones. */
-function nameNewest({ messages }: AttachableChat, options: unknown): object {
-  const seen = messages.findLast((each) => each.role === 'user' && !isStopped(each))
+/** TU1949: names the newest message that the page shows and the server has. The request then removes no newer ones. */
+function nameNewest({ chat, state }: SyncContext, options: unknown): object {
+  const sync = state()
+  const base = sync.state === 'attached' ? sync.base : undefined
+  const isFailed = ({ id }: MessageView): boolean =>
+    chat.status === 'error' && id === chat.messages.at(-1)?.id && base?.ids.has(id) === false
+  const seen = chat.messages.findLast(
+    (each) => each.role === 'user' && !isStopped(each) && !isFailed(each),
+  )
   const given = isRecord(options) ? options : {}
   const body = isRecord(given['body']) ? given['body'] : {}
   return { ...given, ...(seen && { body: { ...body, newestMessageId: seen.id } }) }
@@ -141,7 +147,7 @@ async function keepIfRefused(context: SyncContext, request: () => Promise<void>)
 /** Requests another reply. The rest of the present one is not shown. CL1221: waits for any other request. */
 export async function regenerate(context: SyncContext, options: object = {}): Promise<void> {
   const { chat, original, idle } = context
-  const sent = nameNewest(chat, options)
+  const sent = nameNewest(context, options)
   if (!(await detachReader(context))) await idle.wait()
   // The message is named, so that a lost request can be distinguished from one that the server has handled.
   const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
