@@ -77,10 +77,13 @@ export class ChatLocks {
     for (const [token, chat] of this.#unreleased) await this.unlock(chat, token)
   }
 
-  /** Whether this process still holds its lock on a chat. Returns true if it has not locked the chat. */
+  /**
+   * Whether this process still holds its lock on a chat, or else that of the run that stays open in it. Returns true if it has locked
+   * neither.
+   */
   async stillHolds(chat: AppChatRef): Promise<boolean> {
-    const held = this.#held.get(toChatKey(chat))
-    return !held || (await this.findHolder(chat))?.token === held.token || !this.#isHeld(held)
+    const held = this.#held.get(toChatKey(chat)) ?? this.#held.get(toChatKey(toOpenRun(chat)))
+    return !held || (await this.findHolder(held.chat))?.token === held.token || !this.#isHeld(held)
   }
 
   /**

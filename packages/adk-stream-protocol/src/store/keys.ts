@@ -1,4 +1,5 @@
 import type { CompositeSessionKey } from '@google/adk'
+import { OPEN_RUN_LOCK } from '../locks/lock-names.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { StoreError } from './store-error.ts'
 
@@ -56,6 +57,14 @@ export class LockedChats {
   /** Returns the token of this process's lock on a chat, or undefined if it holds none. */
   tokenOf(key: SessionKey): string | undefined {
     return this.#tokens.get(joinKey(key))
+  }
+
+  /** Returns the token that the database must hold for a write: that of the turn, or else of the run that stays open in the chat. */
+  fenceOf([appName, userId, sessionId]: SessionKey): string | undefined {
+    return (
+      this.tokenOf([appName, userId, sessionId]) ??
+      this.tokenOf([appName + OPEN_RUN_LOCK, userId, sessionId])
+    )
   }
 
   hold(key: SessionKey, token: string): void {

@@ -191,25 +191,32 @@ test('[AP80] a client whose stream has ended receives the outcome of a call that
   expect(client.text(requestId)).toBe('I do not know.')
 })
 
-test('[TU80] nothing is written to a session service of the application for a chat whose lock was lost', async () => {
-  await using store = await openSqliteStore({ path: ':memory:' })
-  const [one, two] = [1, 2].map(
-    () => new Ledger({ store: store.approvals, appName: 'demo', leaseMs: 0 }),
-  ) as [Ledger, Ledger]
-  const own = new InMemorySessionService()
-  const sessions = fenceSessions(own, one)
-  const key = { appName: 'demo', userId: 'hanako', sessionId: 'chat-1' }
-  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
-  const session = await sessions.createSession(key)
-  const token = (await one.locks.lock(chat)) ?? ''
-  await sessions.appendEvent({ session, event: textEvent('e-1') })
-  await two.locks.lock(chat)
-  const late = sessions.appendEvent({ session, event: textEvent('late') })
-  await expect(late).rejects.toMatchObject({ code: 'turn-lost' })
-  await one.locks.unlock(chat, token)
-  const { events = [] } = (await own.getSession(key)) ?? {}
-  expect(events.map(({ id }) => id)).toEqual(['e-1'])
-})
+test.each(['a turn', 'the run that stays open'])(
+  '[TU80] nothing is written to a session service of the application for a chat if the lock of %s was lost',
+  async (of) => {
+    await using store = await openSqliteStore({ path: ':memory:' })
+    const [one, two] = [1, 2].map(
+      () => new Ledger({ store: store.approvals, appName: 'demo', leaseMs: 0 }),
+    ) as [Ledger, Ledger]
+    const own = new InMemorySessionService()
+    const sessions = fenceSessions(own, one)
+    const key = { appName: 'demo', userId: 'hanako', sessionId: 'chat-1' }
+    const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+    const session = await sessions.createSession(key)
+    const lock = ({ locks }: Ledger) =>
+      of === 'a turn'
+        ? locks.lock(chat).then((token = '') => ({ chat, token }))
+        : locks.lockOpenRun(chat)
+    const lost = await lock(one)
+    await sessions.appendEvent({ session, event: textEvent('e-1') })
+    await lock(two)
+    const late = sessions.appendEvent({ session, event: textEvent('late') })
+    await expect(late).rejects.toMatchObject({ code: 'turn-lost' })
+    if (lost) await one.locks.unlock(lost.chat, lost.token)
+    const { events = [] } = (await own.getSession(key)) ?? {}
+    expect(events.map(({ id }) => id)).toEqual(['e-1'])
+  },
+)
 
 /** Approves and claims a call as a process does that crashes then. */
 async function claimAndCrash({ approvals }: Store, approvalId: string): Promise<void> {

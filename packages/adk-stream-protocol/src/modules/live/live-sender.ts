@@ -25,6 +25,7 @@ import {
   toRemoval,
 } from '../../server/chats/turns/rewinds.ts'
 import type { TurnService } from '../../server/chats/turns/turn-service.ts'
+import { readError } from '../../store/read-error.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface LiveSenderParts {
@@ -138,18 +139,26 @@ async function sendMessage(
     const opened = await runs.open(chat, prepare, isNew)
     return opened && removed && !isPrepared ? open() : opened
   }
-  const run = await open()
-  // The session was open, or another request has opened it.
-  if (run && !isPrepared) await prepare()
-  if (!run || repeated !== undefined) return readRepeated(parts, chat, repeated ?? '')
-  await decision?.check(principal, chat, { openApprovals })
   const decide = async (): Promise<Approval | undefined> => {
     const decided = await decision?.decide(principal, chat, { isInReach, openApprovals })
     if (!decided) await cancelPending()
     return decided
   }
   const options = { userMessageId, held, state }
-  return run.sendMessage(toUserContent(message), options, decision && decide)
+  for (;;) {
+    const run = await open()
+    // The session was open, or another request has opened it.
+    if (run && !isPrepared) await prepare()
+    if (!run || repeated !== undefined) return readRepeated(parts, chat, repeated ?? '')
+    await decision?.check(principal, chat, { openApprovals })
+    try {
+      return await run.sendMessage(toUserContent(message), options, decision && decide)
+    } catch (error) {
+      // LV1950: another server has taken the session over, perhaps for the same message.
+      if (readError(error).code !== 'turn-lost' || removed) throw error
+      isPrepared = false
+    }
+  }
 }
 
 /** TU901: returns the id of the reply to a message that was sent before. */

@@ -4,6 +4,7 @@ import type { Session } from '@google/adk'
 
 import { canAppendResponse } from '../../agent/history/cut-events.ts'
 import type { Approval } from '../../approvals/approval.ts'
+import { OPEN_RUN_LOCK } from '../../locks/lock-names.ts'
 import type { ChatLock } from '../../locks/lock-store.ts'
 import { StoreError } from '../store-error.ts'
 import { canReadLocked } from '../store.ts'
@@ -123,6 +124,28 @@ function testLocks(test: ContractTest, open: Open): void {
     await one.approvals.unlockChat(CHAT, 'first')
     const again = await readSession(one.sessions)
     await one.sessions.appendEvent({ session: again, event: textEvent('e-3') })
+    expect(idsOf(await readSession(two.sessions))).toEqual(['e-1', 'e-2', 'e-3'])
+  })
+
+  test('[ST80] a process that has lost the run that stays open in a chat can neither append nor rewind without the lock of a turn', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    const session = await one.sessions.createSession(key)
+    const openRun = { ...CHAT, appName: CHAT.appName + OPEN_RUN_LOCK }
+    const append = (id: string) => one.sessions.appendEvent({ session, event: textEvent(id) })
+    expect(await one.approvals.lockChat(openRun, lockOf('first', 60_000))).toBe(true)
+    await append('e-1')
+    // With a lease of 0 ms, every lock has expired.
+    expect(await two.approvals.lockChat(openRun, lockOf('second', 0))).toBe(true)
+    await expectRefusal(append('late'), 'lock-lost')
+    await expectRefusal(one.sessions.rewind({ ...key, eventId: 'e-1' }), 'lock-lost')
+    await expectRefusal(append('e-1'), 'lock-lost')
+    expect(await one.approvals.lockChat(CHAT, lockOf('turn', 60_000))).toBe(true)
+    await append('e-2')
+    await one.approvals.unlockChat(CHAT, 'turn')
+    await expectRefusal(append('later'), 'lock-lost')
+    await one.approvals.unlockChat(openRun, 'first')
+    await append('e-3')
     expect(idsOf(await readSession(two.sessions))).toEqual(['e-1', 'e-2', 'e-3'])
   })
 

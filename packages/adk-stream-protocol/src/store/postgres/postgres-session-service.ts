@@ -218,7 +218,7 @@ export class PostgresSessionService
         const epoch = await this.#findEpoch(key, append.calls)
         if (epoch === undefined) return false
         // Read for each attempt: this process may have unlocked the chat, or locked it again, since the last one.
-        const token = this.#held.tokenOf(key) ?? null
+        const token = this.#held.fenceOf(key) ?? null
         const values = [...key, token, ...rest, ...(epoch === null ? [] : [epoch]), ...state]
         const shape = { isFenced: token !== null, isExpected, isReplacement, scopes }
         const result = await this.#tryAppend(shape, values).finally(() => this.dropLocked(key))
@@ -266,7 +266,7 @@ export class PostgresSessionService
 
   /** Throws if another process has locked the chat since this process did. */
   async #checkLock(run: RunStatement, key: SessionKey): Promise<void> {
-    const token = this.#held.tokenOf(key)
+    const token = this.#held.fenceOf(key)
     if (token === undefined) return
     if ((await run(this.#sql.isLocked, [...key, token])).length === 0) throw lockLost()
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 
+import { ofAppOrOpenRun } from '../rows.ts'
 import type { SessionState, StateWrites } from '../stored-session-service.ts'
 import { applyDelta, decodeDelta } from '../stored-session-service.ts'
 import { encodeJson } from '../stored-json.ts'
@@ -61,7 +62,7 @@ export function sessionSql(schema: string) {
       FROM ${schema}.sessions WHERE ${IN_SESSION}`,
     isLocked: `
       SELECT 1 FROM ${schema}.chat_locks
-      WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND token = $4 FOR SHARE`,
+      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 AND token = $4 FOR SHARE`,
     lockSession: `
       SELECT session, created_at, initial_state FROM ${schema}.sessions WHERE ${IN_SESSION} FOR NO KEY UPDATE`,
     findEvent: `SELECT seq FROM ${schema}.events WHERE session = $1 AND event_id = $2`,
@@ -107,7 +108,7 @@ function appendEvent(schema: string, shape: AppendShape): string {
   const held = `
     held AS MATERIALIZED (
       SELECT 1 FROM ${schema}.chat_locks
-      WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND token = $4 FOR SHARE),`
+      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 AND token = $4 FOR SHARE),`
   const change = isReplacement ? `epoch = nextval('${schema}.epochs')` : 'seq = seq + 1'
   const store = isReplacement
     ? `UPDATE ${schema}.events SET timestamp = $6::double precision, call_ids = $7::text[], delta = $8, data = $9

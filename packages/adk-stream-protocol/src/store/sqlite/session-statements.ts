@@ -1,4 +1,5 @@
 import { UNTRANSCRIBED } from '../../agent/user-message.ts'
+import { ofAppOrOpenRun } from '../rows.ts'
 import type { ListedSession } from '../stored-session-service.ts'
 import type { Connection } from './connection.ts'
 
@@ -62,7 +63,7 @@ export function prepareSessionStatements(connection: Connection) {
       INSERT INTO events (session, seq, event_id, timestamp, delta, data)
       SELECT session, seq, ?4, ?5, ?6, ?7 FROM sessions
       WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND (?8 IS NULL OR EXISTS (
-        SELECT 1 FROM chat_locks WHERE app_name = ?1 AND principal_id = ?2 AND chat_id = ?3 AND token = ?8))
+        SELECT 1 FROM chat_locks WHERE app_name ${ofAppOrOpenRun('?1')} AND principal_id = ?2 AND chat_id = ?3 AND token = ?8))
       ON CONFLICT (session, event_id) DO NOTHING`),
     extendSession: connection.prepare(`
       UPDATE sessions SET seq = seq + 1, updated_at = ?4, state = coalesce(?5, state)
@@ -76,7 +77,8 @@ export function prepareSessionStatements(connection: Connection) {
       WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3`),
 
     isLocked: connection.prepare<{ locked: number }>(`
-      SELECT 1 AS locked FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND token = ?`),
+      SELECT 1 AS locked FROM chat_locks
+      WHERE app_name ${ofAppOrOpenRun('?1')} AND principal_id = ?2 AND chat_id = ?3 AND token = ?4`),
 
     findFirstMessage: connection.prepare<{ data: string }>(`
       SELECT data FROM events

@@ -179,7 +179,7 @@ export class SqliteSessionService
     await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
-      this.#checkLock(key, this.#held.tokenOf(key) ?? null)
+      this.#checkLock(key, this.#held.fenceOf(key) ?? null)
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
       if (event === undefined) throw noSuchEvent(eventId)
       this.#statements.deleteEventsFrom.run(row.session, event.seq, keep)
@@ -234,7 +234,7 @@ export class SqliteSessionService
     const statements = this.#statements
     const write = () => {
       // Read when it is written: this process may have unlocked the chat, or locked it again, while the write waited.
-      const token = this.#held.tokenOf(key) ?? null
+      const token = this.#held.fenceOf(key) ?? null
       const isMissing =
         calls.length > 0 &&
         statements.findMissingCall.rows(...key, JSON.stringify(calls)).length > 0
