@@ -39,6 +39,38 @@ function typesOf(person: Person, approvalId: string): Promise<string[] | undefin
   return person.approval(approvalId).then((found) => found?.history.map(({ type }) => type))
 }
 
+type FeedEvent = Readonly<Record<string, unknown>>
+
+/** Opens the feed of the chat. Returns the events that it has reported, which grow. */
+async function openFeed({ url }: Pair['one']): Promise<readonly FeedEvent[]> {
+  const response = await fetch(`${url}/chats/chat-1/events`, { headers: HEADERS })
+  const events: FeedEvent[] = []
+  const collect = (event: FeedEvent): false => (events.push(event), false)
+  // The feed is cut off when its server closes.
+  void readUntil(response, collect).catch(() => undefined)
+  return events
+}
+
+function readStates(events: readonly FeedEvent[]): unknown[] {
+  return events.flatMap(({ state }) => state ?? [])
+}
+
+/** Waits until a feed has reported the whole reply, and how the call ended: one before the other, or after. */
+async function untilReported({ url }: Pair['one'], events: readonly FeedEvent[]): Promise<void> {
+  const load = async () => {
+    const response = await fetch(`${url}/chats/chat-1/messages`, { headers: HEADERS })
+    return (await response.json()) as Readonly<Record<string, unknown>>
+  }
+  await expect.poll(async () => JSON.stringify(await load())).toContain('All settled.')
+  const isCurrent = async () => {
+    const { position, running } = await load()
+    const last = events.findLast(({ type }) => type === 'stored')
+    return running !== true && last?.['position'] === position
+  }
+  await expect.poll(isCurrent).toBe(true)
+  await expect.poll(() => readStates(events)).toContain('succeeded')
+}
+
 /** The ways to decide at the second server. Each resolves when the client has received what it waits for. */
 const WAYS: readonly {
   readonly name: string
@@ -118,11 +150,7 @@ test.each([
     await using pair = await openPair(LIVE)
     const [opened, asked] = await askHeld(pair)
     await using held = opened
-    const feed = await fetch(`${pair.two.url}/chats/chat-1/events`, { headers: HEADERS })
-    const reported = readUntil(
-      feed,
-      ({ type }, all) => type === 'stored' && all.some(({ state }) => state === 'succeeded'),
-    )
+    const events = await openFeed(pair.two)
     await using client = await BidiClient.open(pair.two.url, {
       headers: HEADERS,
       query: '?chatId=chat-1',
@@ -143,7 +171,7 @@ test.each([
     await client.untilDone()
     hearAgain?.()
     // The second server has noticed that the message is complete.
-    await reported
+    await untilReported(pair.two, events)
     await client.sync()
     await held.untilDone()
     for (const { text, chunks } of [client, held]) {
@@ -521,11 +549,7 @@ test('[LV14] the result of a browser tool that another server accepts is the onl
 
 test('[EV100] clients that watch at any server receive the decision, the result and the end of the reply', async () => {
   await using pair = await openPair(LIVE)
-  const feeds = await Promise.all(
-    [pair.one, pair.two].map(({ url }) =>
-      fetch(`${url}/chats/chat-1/events`, { headers: HEADERS }),
-    ),
-  )
+  const feeds = await Promise.all([pair.one, pair.two].map(openFeed))
   await using watcher = await SocketClient.open(pair.two.url, { headers: HEADERS })
   watcher.send({ type: 'watch', id: 'chat-1' })
   await watcher.nextOf('status')
@@ -537,15 +561,9 @@ test('[EV100] clients that watch at any server receive the decision, the result 
   expect(messageId).toBe(asked.messageId)
   expect(await whole(watcher, requestId)).toBe('All settled.')
   expect(watcher.chunks(requestId).map(({ type }) => type)).toContain('tool-output-available')
-  for (const [index, feed] of feeds.entries()) {
-    // The turn continues at the first server. The second one reports when there is something to read.
-    const isLast = (event: Record<string, unknown>): boolean =>
-      index === 0 ? event['state'] === 'succeeded' : event['type'] === 'stored'
-    const seen = await readUntil(
-      feed,
-      (event, all) => isLast(event) && all.some(({ state }) => state === 'succeeded'),
-    )
-    const states = seen.flatMap(({ state }) => state ?? [])
+  for (const [index, events] of feeds.entries()) {
+    await untilReported(index === 0 ? pair.one : pair.two, events)
+    const states = readStates(events)
     // The second server may accept the decision before it has read the request. Then it reports only the newer state.
     const isOvertaken = index === 1 && states[0] !== 'requested'
     expect(states).toEqual([
@@ -559,22 +577,12 @@ test('[EV100] clients that watch at any server receive the decision, the result 
 
 test('[EV100] without a live session too, clients that watch at the asking server receive what another server did', async () => {
   await using pair = await openPair()
-  const feed = await fetch(`${pair.one.url}/chats/chat-1/events`, { headers: HEADERS })
+  const events = await openFeed(pair.one)
   const { approvalId, messageId } = await pair.atOne.ask(PAY)
   await pair.atTwo.decide(approvalId, { approved: true })
-  const seen = await readUntil(
-    feed,
-    (event, all) => event['type'] === 'stored' && all.some(({ state }) => state === 'succeeded'),
-  )
-  expect(seen.flatMap(({ state }) => state ?? [])).toEqual([
-    'requested',
-    'approved',
-    'executing',
-    'succeeded',
-  ])
-  expect(seen.filter(({ type }) => type === 'turn')).toMatchObject([{ messageId }])
-  // The reply was complete when it was reported.
-  expect(JSON.stringify(await pair.atOne.messages())).toContain('All settled.')
+  await untilReported(pair.one, events)
+  expect(readStates(events)).toEqual(['requested', 'approved', 'executing', 'succeeded'])
+  expect(events.filter(({ type }) => type === 'turn')).toMatchObject([{ messageId }])
   expect(pair.effects()).toHaveLength(1)
 })
 
