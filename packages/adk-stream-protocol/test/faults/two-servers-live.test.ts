@@ -35,6 +35,17 @@ async function askHeld({ one }: Pair): Promise<[BidiClient, Asked]> {
   return [client, { approvalId, toolCallId, messageId: String(client.chunks[0]?.['messageId']) }]
 }
 
+/** Opens stores of a database, and keeps them: that of the pair, that of the first server, and that of the second one. */
+function keepOpened(path: string) {
+  const opened: Promise<Store>[] = []
+  const openStore = (): Promise<Store> => {
+    const store = openSqliteStore({ path })
+    opened.push(store)
+    return store
+  }
+  return { opened, openStore }
+}
+
 function typesOf(person: Person, approvalId: string): Promise<string[] | undefined> {
   return person.approval(approvalId).then((found) => found?.history.map(({ type }) => type))
 }
@@ -357,12 +368,7 @@ test('[LV881] while the store is away, a live model is told nothing of a decided
 
 test('[LV1640] a message that two servers receive at the same time gets one reply', async () => {
   await using folder = await makeFolder()
-  const opened: Promise<Store>[] = []
-  const openStore = (): Promise<Store> => {
-    const store = openSqliteStore({ path: folder.database })
-    opened.push(store)
-    return store
-  }
+  const { opened, openStore } = keepOpened(folder.database)
   await using pair = await openPair({ ...LIVE, openStore })
   const { sessions, signals } = (await opened[1]) ?? {}
   if (!sessions || !signals) throw new Error('The first server has signals.')
@@ -397,12 +403,7 @@ test('[LV1640] a message that two servers receive at the same time gets one repl
 
 test('[LV1950] a message that a server was about to store when another one took its live session over is stored once', async () => {
   await using folder = await makeFolder()
-  const opened: Promise<Store>[] = []
-  const openStore = (): Promise<Store> => {
-    const store = openSqliteStore({ path: folder.database })
-    opened.push(store)
-    return store
-  }
+  const { opened, openStore } = keepOpened(folder.database)
   await using pair = await openPair({ ...LIVE, openStore })
   const { sessions } = (await opened[1]) ?? {}
   if (!sessions) throw new Error('The first server has a store.')
@@ -436,12 +437,7 @@ test('[LV1950] a message that a server was about to store when another one took 
 
 test('[LV1800] a message that is repeated at two servers at the same time leaves a conversation that continues', async () => {
   await using folder = await makeFolder()
-  const opened: Promise<Store>[] = []
-  const openStore = (): Promise<Store> => {
-    const store = openSqliteStore({ path: folder.database })
-    opened.push(store)
-    return store
-  }
+  const { opened, openStore } = keepOpened(folder.database)
   await using pair = await openPair({ ...LIVE, openStore })
   const [, first, second] = await Promise.all(opened)
   if (!first?.signals || !second) throw new Error('The servers have signals.')
