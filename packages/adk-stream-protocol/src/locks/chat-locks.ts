@@ -3,14 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { ProtocolError } from '../protocol/errors.ts'
 import { toChatKey, type AppChatRef, type ChatRef } from '../shared/chat-ref.ts'
 import { OPEN_RUN_LOCK } from './lock-names.ts'
-import type { ChatLock, ChatLockHolder, LockStore } from './lock-store.ts'
+import type { ChatLock, ChatLockHolder, LockStore, OwnLock } from './lock-store.ts'
 import type { OwnLease } from './own-lease.ts'
-
-/** A lock that this process has taken. */
-export interface OwnLock {
-  readonly chat: AppChatRef
-  readonly token: string
-}
 
 /** The two locks of a chat, which do not exclude each other: that of the turn that writes into it, and that of the run that stays open in it. */
 export type LockName = 'turn' | 'open-run'
@@ -30,8 +24,6 @@ export class ChatLocks {
   readonly #held = new Map<string, OwnLock>()
   /** The tokens of the locks that this process holds, or is taking. */
   readonly #tokens = new Set<string>()
-  /** The locks that could not be released: token → chat. */
-  readonly #unreleased = new Map<string, AppChatRef>()
 
   constructor(store: LockStore, lease: OwnLease, appName: string) {
     this.#store = store
@@ -56,25 +48,16 @@ export class ChatLocks {
       this.#held.delete(key)
       this.#lease.release(key)
     }
-    this.#unreleased.delete(token)
     try {
       await this.#store.unlockChat(chat, token)
-    } catch (error) {
-      this.#unreleased.set(token, chat)
-      throw error
     } finally {
       this.#tokens.delete(token)
     }
   }
 
-  /** Whether a token is that of a lock that this process holds, or is taking. Otherwise it is stored only if it could not be released. */
+  /** Whether a token is that of a lock that this process holds, or is taking. */
   has(token: string): boolean {
     return this.#tokens.has(token)
-  }
-
-  /** LG29: releases the locks that could not be released. While this process renews its lease, they would not expire. */
-  async releaseLeft(): Promise<void> {
-    for (const [token, chat] of this.#unreleased) await this.unlock(chat, token)
   }
 
   /**
@@ -87,13 +70,17 @@ export class ChatLocks {
   }
 
   /**
-   * Returns the chats of which this process has lost the lock, or that of the run that stays open in it: another process has taken them over, or the
-   * database has lost the lock. If the process has renewed its lease before, no other process takes a lock over that is not returned.
+   * LG29: compares the locks of this process with those in the database. Releases those that it does not hold: they could not be
+   * released, or the database has lost the release. While this process renews its lease, they would not expire. Returns the chats of
+   * which it has lost the lock, or that of the run that stays open in it: another process has taken them over, or the database has lost
+   * the lock. If the process has renewed its lease before, no other process takes a lock over that is not returned.
    */
-  async findLost(): Promise<ChatRef[]> {
+  async reconcile(): Promise<ChatRef[]> {
     const held = [...this.#held.values()]
-    if (held.length === 0) return []
-    const tokens = new Set(await this.#store.listTokens(this.#lease.worker))
+    const stored = await this.#store.listLocks(this.#lease.worker)
+    for (const { chat, token } of stored)
+      if (!this.#tokens.has(token)) await this.#store.unlockChat(chat, token)
+    const tokens = new Set(stored.map(({ token }) => token))
     return held
       .filter((lock) => !tokens.has(lock.token) && this.#isHeld(lock))
       .map(({ chat: { principalId, chatId } }) => ({ principalId, chatId }))
@@ -187,9 +174,8 @@ export class ChatLocks {
         return undefined
       }
     } catch (error) {
-      this.#tokens.delete(token)
       // LG29: it may be stored.
-      this.#unreleased.set(token, chat)
+      this.#tokens.delete(token)
       throw error
     }
     const key = toChatKey(chat)

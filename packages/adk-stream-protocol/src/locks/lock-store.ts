@@ -1,5 +1,11 @@
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
+/** The lock of a chat, as its worker knows it. */
+export interface OwnLock {
+  readonly chat: AppChatRef
+  readonly token: string
+}
+
 /** Stores worker leases and chat locks. The approval store of a bridge also is its lock store: a write checks the lock's token. */
 export interface LockStore {
   /**
@@ -30,8 +36,8 @@ export interface LockStore {
   lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean>
   /** Returns the holder of a chat lock, even if its lease has expired. Returns undefined if the chat is not locked. */
   findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined>
-  /** Lists the tokens of the locks that a worker holds, even if its lease has expired. */
-  listTokens(worker: string): Promise<string[]>
+  /** Lists the locks of a worker, even if its lease has expired. */
+  listLocks(worker: string): Promise<OwnLock[]>
   /** Lists the chats of a principal that other workers with a valid lease have locked. */
   listLockedByOthers(filter: LockedChatsFilter): Promise<string[]>
   /** Lists the workers that the store knows, with their leases and locks. For `doctor`. */

@@ -1,5 +1,5 @@
 import type { AuditFilter, ReadApproval } from '../approvals/approval-store.ts'
-import type { HeldLock, WorkerLease } from '../locks/lock-store.ts'
+import type { HeldLock, OwnLock, WorkerLease } from '../locks/lock-store.ts'
 import type { Approval, MovedFields } from '../approvals/approval.ts'
 import type { QuestionKind } from '../protocol/question-terms.ts'
 import { QUESTION_KINDS } from '../protocol/question-terms.ts'
@@ -202,6 +202,19 @@ export function decodeOrphans({ appName, limit }: OrphanPage, rows: readonly Orp
     orphans: chats.filter((_, index) => rows[index]?.is_orphan),
     last: rows.length < limit ? undefined : chats.at(-1),
   }
+}
+
+/** A row of `chat_locks`. */
+export interface OwnLockRow {
+  readonly app_name: string
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly token: string
+}
+
+export function readLock({ token, ...row }: OwnLockRow): OwnLock {
+  const { app_name: appName, principal_id: principalId, chat_id: chatId } = row
+  return { chat: { appName, principalId, chatId }, token }
 }
 
 /** After this time without a renewal, the locks of a worker are removed, in ms. */

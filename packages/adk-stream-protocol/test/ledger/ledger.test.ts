@@ -493,8 +493,26 @@ test('[LG29] a lock that is stored although the store failed is released when th
   // The worker is alive.
   await ledger.heartbeat()
   expect(await other.locks.lock(chat)).toBeUndefined()
-  await ledger.locks.releaseLeft()
+  await ledger.locks.reconcile()
   expect(await other.locks.lock(chat)).toBeDefined()
+})
+
+test('[LG29] a lock whose release the database has lost is released again, and a lock that is held is kept', async () => {
+  const { store, ledger } = openLedger()
+  const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+  const another = { ...chat, chatId: 'held' }
+  const token = (await ledger.locks.lock(chat)) ?? ''
+  const unlockChat = store.unlockChat.bind(store)
+  // PostgreSQL loses the newest writes when it crashes, if they were not durable.
+  store.unlockChat = async () => undefined
+  await ledger.locks.unlock(chat, token)
+  store.unlockChat = unlockChat
+  const held = await ledger.locks.lock(another)
+  await ledger.heartbeat()
+  expect(await other.locks.lock(chat)).toBeUndefined()
+  expect(await ledger.locks.reconcile()).toEqual([])
+  expect(await other.locks.lock(chat)).toBeDefined()
+  expect((await other.locks.findHolder(another))?.token).toBe(held)
 })
 
 test('[LG29] [AP16] a ledger locks chats as its worker, and cancels the calls of a deleted chat', async () => {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { z } from 'zod'
 
-import type { OwnLock } from '../../locks/chat-locks.ts'
+import type { OwnLock } from '../../locks/lock-store.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { LiveSnapshot } from './session/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'

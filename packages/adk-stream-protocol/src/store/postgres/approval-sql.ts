@@ -90,7 +90,7 @@ function leaseSql(schema: string, { leaseClock, uncappedLeaseClock = leaseClock 
     findLockHolder: `
       SELECT token, background, greatest(locked_at, beat_at) AS last_seen_at
       FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker) WHERE ${inChat}`,
-    listTokens: `SELECT token FROM ${schema}.chat_locks WHERE worker = $1`,
+    listLocks: `SELECT app_name, principal_id, chat_id, token FROM ${schema}.chat_locks WHERE worker = $1`,
     listLockedByOthers: `
       SELECT chat_id FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker)
       WHERE app_name = $1 AND principal_id = $2 AND worker <> $3

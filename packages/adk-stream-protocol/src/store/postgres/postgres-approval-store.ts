@@ -16,13 +16,14 @@ import type {
   ChatLock,
   ChatLockHolder,
   LockedChatsFilter,
+  OwnLock,
   WorkerLease,
 } from '../../locks/lock-store.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
-import type { ApprovalRow, AuditRow, TimedRow, WorkerRow } from '../rows.ts'
+import type { ApprovalRow, AuditRow, OwnLockRow, TimedRow, WorkerRow } from '../rows.ts'
 import {
   deciderNames,
   decodeApproval,
@@ -32,6 +33,7 @@ import {
   encodeMoved,
   decodeWorkers,
   MAX_GAP_MS,
+  readLock,
 } from '../rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
 import type { LockedChats } from '../keys.ts'
@@ -326,9 +328,8 @@ export class PostgresApprovalStore implements ApprovalStore {
     return held && { token: held.token, background: held.background, lastSeenAt: held.last_seen_at }
   }
 
-  async listTokens(worker: string): Promise<string[]> {
-    const rows = await this.#decisions.query<{ token: string }>(this.#sql.listTokens, [worker])
-    return rows.map(({ token }) => token)
+  async listLocks(worker: string): Promise<OwnLock[]> {
+    return (await this.#decisions.query<OwnLockRow>(this.#sql.listLocks, [worker])).map(readLock)
   }
 
   async listLockedByOthers(filter: LockedChatsFilter): Promise<string[]> {

@@ -8,7 +8,7 @@ import type { ApprovalStateName } from '../../approvals/approval.ts'
 import type { AuditEntry } from '../../approvals/audit-entry.ts'
 import type { AuditReader, ChainedRow } from '../audit-chain.ts'
 import { GENESIS, hashEntry } from '../audit-chain.ts'
-import type { ApprovalRow, TimedRow, WorkerRow } from '../rows.ts'
+import type { ApprovalRow, OwnLockRow, TimedRow, WorkerRow } from '../rows.ts'
 import { joinConditions, named, namesOf, ofChat, selectAudit, toOwnLiteral } from '../rows.ts'
 import { checkName, isStorable } from '../keys.ts'
 import { encodeJson } from '../stored-json.ts'
@@ -131,8 +131,8 @@ function prepareLeases(connection: Connection) {
       SELECT token, background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
       FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
-    listTokens: connection.prepare<{ token: string }>(
-      'SELECT token FROM chat_locks WHERE worker = ?',
+    listLocks: connection.prepare<OwnLockRow>(
+      'SELECT app_name, principal_id, chat_id, token FROM chat_locks WHERE worker = ?',
     ),
     listLockedByOthers: connection.prepare<{ chat_id: string }>(`
       SELECT chat_id FROM chat_locks LEFT JOIN workers USING (worker)

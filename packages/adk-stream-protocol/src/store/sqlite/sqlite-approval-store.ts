@@ -17,6 +17,7 @@ import type {
   LeaseOptions,
   LeaseRenewal,
   LockedChatsFilter,
+  OwnLock,
   WorkerLease,
 } from '../../locks/lock-store.ts'
 import type { Approval } from '../../approvals/approval.ts'
@@ -34,6 +35,7 @@ import {
   encodeMoved,
   decodeWorkers,
   MAX_GAP_MS,
+  readLock,
 } from '../rows.ts'
 import { verifyChain } from '../audit-chain.ts'
 import { chatColumns, checkName, isStorable, LockedChats } from '../keys.ts'
@@ -319,8 +321,8 @@ export class SqliteApprovalStore implements ApprovalStore {
     return { token: held.token, background: held.background === 1, lastSeenAt: held.sign_at }
   }
 
-  async listTokens(worker: string): Promise<string[]> {
-    return (await this.#statements.listTokens.select(worker)).map(({ token }) => token)
+  async listLocks(worker: string): Promise<OwnLock[]> {
+    return (await this.#statements.listLocks.select(worker)).map(readLock)
   }
 
   async listLockedByOthers({

@@ -6,7 +6,12 @@ import type {
   UnreportedFilter,
   VisibleFilter,
 } from '../../../src/approvals/approval-store.ts'
-import type { ChatLock, ChatLockHolder, LockedChatsFilter } from '../../../src/locks/lock-store.ts'
+import type {
+  ChatLock,
+  ChatLockHolder,
+  LockedChatsFilter,
+  OwnLock,
+} from '../../../src/locks/lock-store.ts'
 import type { Approval } from '../../../src/approvals/approval.ts'
 import { isRefusal } from '../../../src/approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../../src/approvals/audit-entry.ts'
@@ -183,9 +188,9 @@ export class MemoryApprovalStore implements ApprovalStore {
     return { token, background, lastSeenAt: this.#lastSign(worker, at) }
   }
 
-  async listTokens(worker: string): Promise<string[]> {
+  async listLocks(worker: string): Promise<OwnLock[]> {
     const held = [...this.#locks.values()].filter((lock) => lock.worker === worker)
-    return held.map(({ token }) => token)
+    return held.map(({ chat, token }) => ({ chat, token }))
   }
 
   async listLockedByOthers(filter: LockedChatsFilter): Promise<string[]> {

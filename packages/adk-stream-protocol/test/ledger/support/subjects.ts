@@ -114,7 +114,7 @@ function inTurns(stores: readonly ApprovalStore[]): ApprovalStore {
     stale: (leaseMs) => next().stale(leaseMs),
     lockChat: (...given) => next().lockChat(...given),
     findLockHolder: (given) => next().findLockHolder(given),
-    listTokens: (worker) => next().listTokens(worker),
+    listLocks: (worker) => next().listLocks(worker),
     listLockedByOthers: (filter) => next().listLockedByOthers(filter),
     unlockChat: (...given) => next().unlockChat(...given),
     deleteChat: (...given) => next().deleteChat(...given),

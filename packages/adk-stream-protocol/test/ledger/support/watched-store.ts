@@ -100,7 +100,7 @@ export function watchStore(
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
     findLockHolder: (given) => through(() => store.findLockHolder(given)),
-    listTokens: (worker) => through(() => store.listTokens(worker)),
+    listLocks: (worker) => through(() => store.listLocks(worker)),
     listLockedByOthers: (filter) => through(() => store.listLockedByOthers(filter)),
     unlockChat: (...given) => through(() => store.unlockChat(...given)),
     deleteChat: (...given) => through(() => store.deleteChat(...given)),

@@ -57,9 +57,8 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
   const sweep = async (): Promise<void> => {
     const { ledger } = await backend.get()
     await renew()
-    await ledger.locks.releaseLeft()
     // After the renewal: no other process takes a chat over that this one still has.
-    for (const chat of await ledger.locks.findLost()) options.onLost(chat)
+    for (const chat of await ledger.locks.reconcile()) options.onLost(chat)
     // While this process closes, other processes handle pending work.
     if (isDraining) {
       await ledger.recordFinished()
