@@ -59,12 +59,13 @@ export class LockedChats {
     return this.#tokens.get(joinKey(key))
   }
 
-  /** Returns the token that the database must hold for a write: that of the turn, or else of the run that stays open in the chat. */
-  fenceOf([appName, userId, sessionId]: SessionKey): string | undefined {
-    return (
-      this.tokenOf([appName, userId, sessionId]) ??
-      this.tokenOf([appName + OPEN_RUN_LOCK, userId, sessionId])
-    )
+  /**
+   * Returns the tokens that the database must hold for a write: of the turn, and of the run that stays open in the chat. The response to
+   * a call needs only that of the turn: it is stored if the session still has the call.
+   */
+  fenceOf([appName, userId, sessionId]: SessionKey, { isResponse = false } = {}): string[] {
+    const appNames = isResponse ? [appName] : [appName, appName + OPEN_RUN_LOCK]
+    return appNames.flatMap((name) => this.tokenOf([name, userId, sessionId]) ?? [])
   }
 
   hold(key: SessionKey, token: string): void {

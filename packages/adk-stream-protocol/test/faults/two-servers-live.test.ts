@@ -401,39 +401,61 @@ test('[LV1640] a message that two servers receive at the same time gets one repl
   await expect.poll(texts).toEqual(['[[say Hello.]]', 'Hello.', '[[say Once.]]', 'Once.'])
 })
 
-test('[LV1950] a message that a server was about to store when another one took its live session over is stored once', async () => {
-  await using folder = await makeFolder()
-  const { opened, openStore } = keepOpened(folder.database)
-  await using pair = await openPair({ ...LIVE, openStore })
-  const { sessions } = (await opened[1]) ?? {}
-  if (!sessions) throw new Error('The first server has a store.')
-  await using one = await SocketClient.open(pair.one.url, { headers: HEADERS })
-  await using two = await SocketClient.open(pair.two.url, { headers: HEADERS })
-  one.say('[[say Hello.]]', 'r1')
-  expect(await whole(one, 'r1')).toBe('Hello.')
-  const [storing, resumed] = [defer(), defer()]
-  const append = sessions.appendEvent.bind(sessions)
-  sessions.appendEvent = async (request) => {
-    sessions.appendEvent = append
-    storing.resolve()
-    await resumed.promise
-    return append(request)
-  }
-  const message = { id: 'm-2', role: 'user', parts: [{ type: 'text', text: '[[say Once.]]' }] }
-  const frame = { type: 'send', id: 'chat-1', trigger: 'submit-message', messages: [message] }
-  one.send({ ...frame, requestId: 'r2' })
-  await storing.promise
-  // For the second server, the lease of the first one has ended.
-  const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
-  pair.ofSecond.lockChat = (chat, lock) => lockChat(chat, { ...lock, leaseMs: 0 })
-  two.send({ ...frame, requestId: 'r2' })
-  expect(await whole(two, 'r2')).toBe('Once.')
-  pair.ofSecond.lockChat = lockChat
-  resumed.resolve()
-  expect(await whole(one, 'r2')).toBe('Once.')
-  const texts = async () => (await pair.atTwo.messages()).map(textOf)
-  await expect.poll(texts).toEqual(['[[say Hello.]]', 'Hello.', '[[say Once.]]', 'Once.'])
-})
+test.each([
+  ['after a reply', '[[say Hello.]]'],
+  ['while a reply is streamed', '[[say Hello.]][[wait rest]][[say Rest.]]'],
+])(
+  '[LV1950] a message that a server was about to store, %s, when another one took its live session over is stored once',
+  async (_name, text) => {
+    await using folder = await makeFolder()
+    const { opened, openStore } = keepOpened(folder.database)
+    await using pair = await openPair({ ...LIVE, openStore })
+    const { sessions } = (await opened[1]) ?? {}
+    if (!sessions) throw new Error('The first server has a store.')
+    await using one = await SocketClient.open(pair.one.url, { headers: HEADERS })
+    await using two = await SocketClient.open(pair.two.url, { headers: HEADERS })
+    one.say(text, 'r1')
+    await expect.poll(() => one.text('r1')).toBe('Hello.')
+    if (!text.includes('wait')) await whole(one, 'r1')
+    const [storing, resumed, stored] = [defer(), defer(), defer()]
+    const append = sessions.appendEvent.bind(sessions)
+    sessions.appendEvent = async (request) => {
+      if (!JSON.stringify(request.event).includes('say Once.')) return append(request)
+      storing.resolve()
+      await resumed.promise
+      return append(request)
+    }
+    const message = { id: 'm-2', role: 'user', parts: [{ type: 'text', text: '[[say Once.]]' }] }
+    const frame = { type: 'send', id: 'chat-1', trigger: 'submit-message', messages: [message] }
+    one.send({ ...frame, requestId: 'r2' })
+    await storing.promise
+    // For the second server, the lease of the first one has ended. The turn of the first one still has the chat when it continues.
+    const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
+    const refused = defer()
+    pair.ofSecond.lockChat = async (chat, lock) => {
+      if (!chat.appName.endsWith(OPEN_RUN_LOCK)) {
+        stored.resolve()
+        await refused.promise
+      }
+      return lockChat(chat, { ...lock, leaseMs: 0 })
+    }
+    two.send({ ...frame, requestId: 'r2' })
+    await stored.promise
+    const find = pair.ofFirst.findLockHolder.bind(pair.ofFirst)
+    pair.ofFirst.findLockHolder = async (chat) => {
+      refused.resolve()
+      return find(chat)
+    }
+    resumed.resolve()
+    expect(await whole(two, 'r2')).toBe('Once.')
+    pair.ofSecond.lockChat = lockChat
+    expect(await whole(one, 'r2')).toBe('Once.')
+    const texts = async () => (await pair.atTwo.messages()).map(textOf)
+    await expect
+      .poll(async () => (await texts()).filter((each) => each.includes('Once.')))
+      .toEqual(['[[say Once.]]', 'Once.'])
+  },
+)
 
 test('[LV1800] a message that is repeated at two servers at the same time leaves a conversation that continues', async () => {
   await using folder = await makeFolder()

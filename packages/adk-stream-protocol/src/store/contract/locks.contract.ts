@@ -127,21 +127,31 @@ function testLocks(test: ContractTest, open: Open): void {
     expect(idsOf(await readSession(two.sessions))).toEqual(['e-1', 'e-2', 'e-3'])
   })
 
-  test('[ST80] a process that has lost the run that stays open in a chat can neither append nor rewind without the lock of a turn', async () => {
+  test('[ST80] a process that has lost the run that stays open in a chat can neither append nor rewind, but store the response to a call', async () => {
     await using database = await open()
     const [one, two] = [await database.open(), await database.open()]
     const session = await one.sessions.createSession(key)
     const openRun = { ...CHAT, appName: CHAT.appName + OPEN_RUN_LOCK }
     const append = (id: string) => one.sessions.appendEvent({ session, event: textEvent(id) })
     expect(await one.approvals.lockChat(openRun, lockOf('first', 60_000))).toBe(true)
-    await append('e-1')
+    const call = { functionCall: { id: 'call-1', name: 'pay', args: {} } }
+    const called = textEvent('e-1', { content: { role: 'model', parts: [call] } })
+    await one.sessions.appendEvent({ session, event: called })
     // With a lease of 0 ms, every lock has expired.
     expect(await two.approvals.lockChat(openRun, lockOf('second', 0))).toBe(true)
     await expectRefusal(append('late'), 'lock-lost')
     await expectRefusal(one.sessions.rewind({ ...key, eventId: 'e-1' }), 'lock-lost')
     await expectRefusal(append('e-1'), 'lock-lost')
     expect(await one.approvals.lockChat(CHAT, lockOf('turn', 60_000))).toBe(true)
-    await append('e-2')
+    await expectRefusal(append('of a turn'), 'lock-lost')
+    if (canAppendResponse(one.sessions)) {
+      const event = textEvent('e-2', { content: { role: 'user', parts: [{ text: 'done' }] } })
+      expect(await one.sessions.appendResponse({ session, event }, ['call-1'])).toBe(true)
+    } else
+      await two.sessions.appendEvent({
+        session: await readSession(two.sessions),
+        event: textEvent('e-2'),
+      })
     await one.approvals.unlockChat(CHAT, 'turn')
     await expectRefusal(append('later'), 'lock-lost')
     await one.approvals.unlockChat(openRun, 'first')
@@ -361,14 +371,17 @@ export function leaseContract(test: ContractTest, open: () => Promise<ApprovalSu
     expect([await lock('w-1'), await lock('w-2'), await lock('w-1')]).toEqual([true, false, true])
     expect(await lock('w-2', { ...chat, chatId: 'other' })).toBe(true)
     await store.unlockChat(chat, 'of w-2')
-    expect([await lock('w-2'), await store.listTokens('w-1')]).toEqual([false, ['of w-1']])
+    expect([await lock('w-2'), await store.listLocks('w-1')]).toEqual([
+      false,
+      [{ chat, token: 'of w-1' }],
+    ])
     expect(await store.findLockHolder(chat)).toEqual({
       token: 'of w-1',
       background: false,
       lastSeenAt: NOON,
     })
     await store.unlockChat(chat, 'of w-1')
-    expect([await store.findLockHolder(chat), await store.listTokens('w-1')]).toEqual([
+    expect([await store.findLockHolder(chat), await store.listLocks('w-1')]).toEqual([
       undefined,
       [],
     ])

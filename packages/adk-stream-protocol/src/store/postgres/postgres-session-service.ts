@@ -218,14 +218,14 @@ export class PostgresSessionService
         const epoch = await this.#findEpoch(key, append.calls)
         if (epoch === undefined) return false
         // Read for each attempt: this process may have unlocked the chat, or locked it again, since the last one.
-        const token = this.#held.fenceOf(key) ?? null
-        const values = [...key, token, ...rest, ...(epoch === null ? [] : [epoch]), ...state]
-        const shape = { isFenced: token !== null, isExpected, isReplacement, scopes }
+        const fence = this.#held.fenceOf(key, { isResponse: isExpected })
+        const values = [...key, fence, ...rest, ...(epoch === null ? [] : [epoch]), ...state]
+        const shape = { isFenced: fence.length > 0, isExpected, isReplacement, scopes }
         const result = await this.#tryAppend(shape, values).finally(() => this.dropLocked(key))
         if (result === 'stored') return true
         if (result === 'known') isReplacement = true
         else {
-          await this.#database.retry((run) => this.#explain(run, key, sessionId))
+          await this.#database.retry((run) => this.#explain(run, key, fence))
           isReplacement = false
         }
       }
@@ -258,17 +258,20 @@ export class PostgresSessionService
   }
 
   /** Throws the reason why an append was refused. Returns if there is none any more. */
-  async #explain(run: RunStatement, key: SessionKey, sessionId: string): Promise<void> {
-    await this.#checkLock(run, key)
+  async #explain(run: RunStatement, key: SessionKey, fence: readonly string[]): Promise<void> {
+    await this.#checkLock(run, key, fence)
     const rows = await run(this.#sql.findCalls, [...key, []])
-    if (rows.length === 0) throw sessionGone(sessionId)
+    if (rows.length === 0) throw sessionGone(key[2])
   }
 
   /** Throws if another process has locked the chat since this process did. */
-  async #checkLock(run: RunStatement, key: SessionKey): Promise<void> {
-    const token = this.#held.fenceOf(key)
-    if (token === undefined) return
-    if ((await run(this.#sql.isLocked, [...key, token])).length === 0) throw lockLost()
+  async #checkLock(
+    run: RunStatement,
+    key: SessionKey,
+    fence: readonly string[] = this.#held.fenceOf(key),
+  ): Promise<void> {
+    if (fence.length === 0) return
+    if ((await run(this.#sql.isLocked, [...key, fence])).length < fence.length) throw lockLost()
   }
 
   async #read(request: GetSessionRequest, key: SessionKey): Promise<Session | undefined> {

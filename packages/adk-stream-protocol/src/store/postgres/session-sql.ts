@@ -62,7 +62,7 @@ export function sessionSql(schema: string) {
       FROM ${schema}.sessions WHERE ${IN_SESSION}`,
     isLocked: `
       SELECT 1 FROM ${schema}.chat_locks
-      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 AND token = $4 FOR SHARE`,
+      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 AND token = ANY ($4::text[]) FOR SHARE`,
     lockSession: `
       SELECT session, created_at, initial_state FROM ${schema}.sessions WHERE ${IN_SESSION} FOR NO KEY UPDATE`,
     findEvent: `SELECT seq FROM ${schema}.events WHERE session = $1 AND event_id = $2`,
@@ -108,7 +108,7 @@ function appendEvent(schema: string, shape: AppendShape): string {
   const held = `
     held AS MATERIALIZED (
       SELECT 1 FROM ${schema}.chat_locks
-      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 AND token = $4 FOR SHARE),`
+      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 AND token = ANY ($4::text[]) FOR SHARE),`
   const change = isReplacement ? `epoch = nextval('${schema}.epochs')` : 'seq = seq + 1'
   const store = isReplacement
     ? `UPDATE ${schema}.events SET timestamp = $6::double precision, call_ids = $7::text[], delta = $8, data = $9
@@ -123,7 +123,7 @@ function appendEvent(schema: string, shape: AppendShape): string {
     WITH ${isFenced ? held : ''}
     changed AS (
       UPDATE ${schema}.sessions SET ${change}, updated_at = $6::double precision
-      WHERE ${IN_SESSION}${isFenced ? ' AND EXISTS (SELECT FROM held)' : ' AND $4::text IS NULL'}${epoch}
+      WHERE ${IN_SESSION}${isFenced ? ' AND (SELECT count(*) FROM held) = cardinality($4::text[])' : ` AND $4::text[] = '{}'`}${epoch}
       RETURNING session, seq),
     stored AS (${store})
     ${writes.map((write) => `,${write}`).join('')}

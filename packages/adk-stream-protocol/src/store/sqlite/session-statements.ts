@@ -62,8 +62,9 @@ export function prepareSessionStatements(connection: Connection) {
     insertEvent: connection.prepare(`
       INSERT INTO events (session, seq, event_id, timestamp, delta, data)
       SELECT session, seq, ?4, ?5, ?6, ?7 FROM sessions
-      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND (?8 IS NULL OR EXISTS (
-        SELECT 1 FROM chat_locks WHERE app_name ${ofAppOrOpenRun('?1')} AND principal_id = ?2 AND chat_id = ?3 AND token = ?8))
+      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND ?10 = (
+        SELECT count(*) FROM chat_locks
+        WHERE app_name ${ofAppOrOpenRun('?1')} AND principal_id = ?2 AND chat_id = ?3 AND token IN (?8, ?9))
       ON CONFLICT (session, event_id) DO NOTHING`),
     extendSession: connection.prepare(`
       UPDATE sessions SET seq = seq + 1, updated_at = ?4, state = coalesce(?5, state)

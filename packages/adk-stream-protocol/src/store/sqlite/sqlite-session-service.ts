@@ -179,7 +179,7 @@ export class SqliteSessionService
     await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
-      this.#checkLock(key, this.#held.fenceOf(key) ?? null)
+      this.#checkLock(key, this.#held.fenceOf(key))
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
       if (event === undefined) throw noSuchEvent(eventId)
       this.#statements.deleteEventsFrom.run(row.session, event.seq, keep)
@@ -234,7 +234,7 @@ export class SqliteSessionService
     const statements = this.#statements
     const write = () => {
       // Read when it is written: this process may have unlocked the chat, or locked it again, while the write waited.
-      const token = this.#held.fenceOf(key) ?? null
+      const fence = this.#held.fenceOf(key, { isResponse: calls.length > 0 })
       const isMissing =
         calls.length > 0 &&
         statements.findMissingCall.rows(...key, JSON.stringify(calls)).length > 0
@@ -242,11 +242,12 @@ export class SqliteSessionService
       const isStarted =
         this.#unstored.has(joinKey(key)) && this.#start(key, timestamp, delta.session)
       if (!isStarted && !this.#extend(key, timestamp, delta.session)) {
-        this.#checkLock(key, token)
+        this.#checkLock(key, fence)
         throw sessionGone(sessionId)
       }
-      if (statements.insertEvent.run(...row, token) === 0) {
-        this.#checkLock(key, token)
+      const [first = null, second = null] = fence
+      if (statements.insertEvent.run(...row, first, second, fence.length) === 0) {
+        this.#checkLock(key, fence)
         statements.replaceEvent.run(...row)
         statements.changeSession.run(...key, timestamp, null)
       }
@@ -273,9 +274,9 @@ export class SqliteSessionService
   }
 
   /** Throws if another process has locked the chat since this process did. */
-  #checkLock(key: SessionKey, token: string | null): void {
-    if (token === null || this.#statements.isLocked.rows(...key, token).length > 0) return
-    throw lockLost()
+  #checkLock(key: SessionKey, fence: readonly string[]): void {
+    const isHeld = (token: string) => this.#statements.isLocked.rows(...key, token).length > 0
+    if (!fence.every(isHeld)) throw lockLost()
   }
 
   #appendShared({ appName, userId }: Session, { app, user }: ScopedDelta): void {

@@ -163,7 +163,7 @@ export async function writeEvent(
 ): Promise<void> {
   const message = messages.ofCall(toolCallId)
   if (messages.isUnstored(toolCallId)) return
-  if (isOpen()) await session.append(event)
+  if (isOpen()) await session.appendResult(event)
   else await session.appendResponse(event)
   if (isOpen() && !message.isStopped) messages.stream(message, event)
   else onLateResult(message.messageId)

@@ -3,6 +3,7 @@ import type { BaseSessionService, Event, InvocationContext, Session } from '@goo
 import { canAppendResponse } from '../../../agent/history/cut-events.ts'
 import { containsCalls, hasFinalResponse, responseIds } from '../../../agent/events/event-calls.ts'
 import { SparseSet } from '../../../shared/collections.ts'
+import { readError } from '../../../store/read-error.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {
@@ -50,6 +51,16 @@ export class SessionWriter {
     await this.#write(event, async (service, session) => {
       await service.appendEvent({ session, event })
     })
+  }
+
+  /** Appends an event of calls. A result is not lost, although another process has taken the run over. */
+  async appendResult(event: Event): Promise<void> {
+    try {
+      await this.append(event)
+    } catch (error) {
+      if (readError(error).code !== 'turn-lost' || responseIds(event).length === 0) throw error
+      await this.appendResponse(event)
+    }
   }
 
   /** Appends an event of calls if the chat still holds them. They may have been removed after the run ended. */
