@@ -5,6 +5,7 @@ import type { AdkUIMessage, WebSocketTransport, SseTransport } from '../../src/c
 import { attachChat, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import type { Version } from './support/client-page.ts'
@@ -114,6 +115,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const chat = await openSse(page.sse(), version)
     await chat.send('[[say Hello.]]')
     const [behind, other] = [await openSse(page.sse(), version), await openSse(page.sse(), version)]
+    await Promise.all([behind.attached.catchUp(), other.attached.catchUp()])
     await chat.send('[[say Newer.]]')
     const stored = (await page.load('chat-1')).map(textOf)
     expect(stored).toHaveLength(4)
@@ -129,6 +131,20 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await behind.attached.chat.regenerate()
     expect(behind.error).toBeUndefined()
     expect(behind.messages).toHaveLength(4)
+  })
+
+  test('[TU1949] a page that cannot load the messages that it has not shown replaces them', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const transport = page.sse()
+    const chat = version.open({ id: 'chat-1', messages: [], transport })
+    attachChat(chat, Object.assign(transport, { loadChat: undefined }))
+    await chat.sendMessage({ text: '[[say Hello.]]' })
+    const other = await openSse(page.sse(), version)
+    await other.send('[[say Newer.]]')
+    await chat.sendMessage({ text: '[[say Changed.]]', messageId: chat.messages[0]?.id ?? '' })
+    expect(chat.error).toBeUndefined()
+    expect((await page.load('chat-1')).map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
   })
 
   test('[TU1949] a page with a message that could not be sent replaces no messages that it has not shown', async () => {
@@ -161,6 +177,30 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await behind.attached.chat.sendMessage(edited)
     expect(behind.error).toBeUndefined()
     expect((await page.load('chat-1')).map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
+  })
+
+  test('[CL853] a message whose reply had begun when the store failed is sent after a decision', async () => {
+    await using testBridge = await TestBridge.open({ whilePending: 'keep' })
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await openSse(page.sse(), version)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    const { sessions } = testBridge.store
+    const append = sessions.appendEvent.bind(sessions)
+    sessions.appendEvent = async () => {
+      throw new StoreError('unavailable', 'The database is not available.')
+    }
+    await chat.send('[[say Next.]]')
+    sessions.appendEvent = append
+    expect(chat.error).toBeDefined()
+    expect(chat.lastMessage?.role).toBe('assistant')
+    await chat.attached.approve(id)
+    await chat.untilShown('Next.')
+    const stored = (await page.load('chat-1')).map(textOf)
+    expect(stored.slice(-2)).toEqual(['[[say Next.]]', 'Next.'])
+    expect(chat.messages.map(textOf)).toEqual(stored)
+    expect(chat.error).toBeUndefined()
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test.each(['WebSocket', 'HTTP'])(

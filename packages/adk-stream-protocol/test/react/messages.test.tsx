@@ -299,6 +299,14 @@ describe('problems', () => {
     expect(container.textContent).toContain('something was approved after it. Write a new one.')
   })
 
+  test('[RE10] the person says when they have read the newer messages that were not replaced', () => {
+    const problem = { kind: 'refused', code: 'newer-messages', message: 'Rejected.' } as const
+    const onRecover = vi.fn()
+    render(<ProblemCard problem={problem} onRecover={onRecover} />)
+    act(() => screen.getByRole('button', { name: 'OK' }).click())
+    expect(onRecover).toHaveBeenCalledOnce()
+  })
+
   test('[RE10] a rate limit counts down, and only then can be tried again', async () => {
     vi.useFakeTimers()
     const onRecover = vi.fn()

@@ -279,3 +279,33 @@ test('[CL903] a message that is refused because another tab has started a turn s
   const { messages } = await browser.api.loadChat('chat-1')
   expect(messages.filter(({ role }) => role === 'user')).toHaveLength(2)
 })
+
+test('[TU1949] after the person has read newer messages, the reply can be generated again', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const { api } = browser
+  // A laptop that has woken up: its feed is behind.
+  api.watchChat = (_chatId, listener) => {
+    listener({ type: 'open', again: false })
+    return () => undefined
+  }
+  const page = browser.show({ api })
+  page.say('[[say Hello.]]')
+  await page.until('Hello.')
+  await page.untilReady()
+  await using other = new TestBrowser(testBridge, 'sse')
+  const messages = [{ id: 'm-2', role: 'user', parts: [{ type: 'text', text: '[[say Newer.]]' }] }]
+  const body = JSON.stringify({ id: 'chat-1', trigger: 'submit-message', messages })
+  const headers = { 'x-api-key': 'hanako', 'content-type': 'application/json' }
+  const written = await fetch(`${testBridge.url}/stream`, { method: 'POST', headers, body })
+  expect(await written.text()).toContain('Newer.')
+  await act(() => page.chat.regenerate())
+  expect(page.chat.problem).toMatchObject({ kind: 'refused', code: 'newer-messages' })
+  await page.until('Newer.')
+  await act(() => page.chat.recover())
+  expect(page.chat.problem).toBeUndefined()
+  expect(page.chat.status).toBe('ready')
+  await act(() => page.chat.regenerate())
+  await page.untilReady()
+  expect((await other.api.loadChat('chat-1')).messages).toHaveLength(4)
+})

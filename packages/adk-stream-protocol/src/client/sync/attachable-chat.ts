@@ -90,7 +90,12 @@ export function patchChat(
       // Every `AbstractChat` has this method.
       (chat as unknown as WithStatus).setStatus({ status: 'error', error })
   }
-  const patched = { ...methods, onFinish: finish, resumeStream }
+  const sendMessage = async (message?: unknown, options?: unknown): Promise<void> => {
+    // It may be the message that failed.
+    latest = undefined
+    await methods.sendMessage(message, options)
+  }
+  const patched = { ...methods, sendMessage, onFinish: finish, resumeStream }
   const names = Object.keys(patched)
   const before = Object.fromEntries(names.map((name) => [name, Reflect.get(chat, name)]))
   Object.assign(chat, patched)

@@ -107,6 +107,9 @@ export class AttachedChat {
       state: () => this.#sync,
       dispatch: (event) => this.#dispatch(event),
       load: (after) => this.#load(after),
+      canLoad: () =>
+        (this.#options.loadChat ?? this.#options.api) !== undefined ||
+        typeof channel.loadChat === 'function',
       reportError: this.#reportError,
     }
     const unlisten = channel.onConnection(({ state }) => {

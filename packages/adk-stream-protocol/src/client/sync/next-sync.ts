@@ -219,10 +219,9 @@ function onChunk(
 function onReloaded(state: AttachedSync, chat: ChatView, loaded: StoredConversation): Step {
   // The stored messages leave out the turn that is running, for this page or for another one.
   const isPartial = loaded.running || chat.isBusy
-  // A message that could not be sent is on this page only.
-  const hasUnsent = chat.hasFailed && chat.messages.at(-1)?.role === 'user'
   const stored = toStored(loaded, state.base, chat.messages)
-  const messages = mergeStored(stored, chat, { keepAll: isPartial || hasUnsent })
+  // A message that could not be sent is on this page only.
+  const messages = mergeStored(stored, chat, { keepAll: isPartial || chat.hasFailed })
   return [withBase(state, loaded, stored), [setMessages(messages), NOTIFY]]
 }
 

@@ -67,8 +67,9 @@ export function toSendable(given: ToolOutput): ToolOutput {
 /** CL853: sends queued responses, and then a message that could not be sent before: the error of the message is gone with this request. */
 export async function sendResponses(context: SyncContext, messageId: string): Promise<void> {
   const { chat, original } = context
-  const last = chat.messages.at(-1)
-  const hasFailed = chat.status === 'error' && last?.role === 'user' && !isStopped(last)
+  // Its reply may have begun: nothing of it is stored if the store has failed.
+  const last = chat.messages.findLast(({ role }) => role === 'user')
+  const hasFailed = chat.status === 'error' && last !== undefined && !isStopped(last)
   await original.sendMessage(undefined, { messageId })
   const { error } = chat
   // If there is no connection, the message and its error are still there.
@@ -116,16 +117,19 @@ export async function sendMessage(
   await keepIfRefused(context, () => original.sendMessage(message, sent))
 }
 
-/** TU1949: names the newest message that the page shows and the server has. The request then removes no newer ones. */
-function nameNewest({ chat, state }: SyncContext, options: unknown): object {
-  const sync = state()
-  const base = sync.state === 'attached' ? sync.base : undefined
-  const isFailed = ({ id }: MessageView): boolean =>
-    chat.status === 'error' && id === chat.messages.at(-1)?.id && base?.ids.has(id) === false
-  const seen = chat.messages.findLast(
-    (each) => each.role === 'user' && !isStopped(each) && !isFailed(each),
-  )
+/**
+ * TU1949: names the newest message that the page shows and the server has. The request then removes no newer ones. A page that cannot load
+ * messages names none, because it could not show them either.
+ */
+function nameNewest({ chat, state, canLoad }: SyncContext, options: unknown): object {
   const given = isRecord(options) ? options : {}
+  const sync = state()
+  if (sync.state !== 'attached' || !canLoad()) return given
+  const ids = sync.base?.ids
+  const users = chat.messages.filter(({ role }) => role === 'user')
+  // One that could not be sent is unknown to the server, and one that was stopped may be.
+  const isSent = (each: MessageView): boolean => chat.status !== 'error' && !isStopped(each)
+  const seen = users.findLast((each) => ids?.has(each.id) === true || isSent(each))
   const body = isRecord(given['body']) ? given['body'] : {}
   return { ...given, ...(seen && { body: { ...body, newestMessageId: seen.id } }) }
 }

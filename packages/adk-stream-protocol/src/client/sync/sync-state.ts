@@ -213,6 +213,7 @@ export interface SyncContext {
   readonly dispatch: (event: SyncEvent) => Promise<void> | undefined
   /** Loads what is stored, after a position. Resolves with undefined if there is no way to load it. */
   readonly load: (after?: string) => Promise<StoredConversation | undefined>
+  readonly canLoad: () => boolean
   readonly reportError: (error: unknown) => undefined
 }
 

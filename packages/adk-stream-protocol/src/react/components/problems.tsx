@@ -246,8 +246,12 @@ function describeProblem(
       return labels.noAccess
     case 'signed-out':
       return { ...labels.signedOut, action: labels.retry }
-    case 'refused':
-      return { title: labels.refused, text: labels.refusals[problem.code] ?? problem.message }
+    case 'refused': {
+      const text = labels.refusals[problem.code] ?? problem.message
+      // The messages that the person is to read are shown. What was refused can then be repeated.
+      const action = problem.code === 'newer-messages' ? labels.dismiss : undefined
+      return { title: labels.refused, text, ...(action !== undefined && { action }) }
+    }
     case 'unavailable':
       return { ...labels.unavailable, action: labels.retry }
   }

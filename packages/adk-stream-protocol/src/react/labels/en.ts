@@ -502,6 +502,7 @@ export const en: AdkLabels = {
     retry: 'Try again',
     reconnect: 'Reconnect',
     reload: 'Reload the page',
+    dismiss: 'OK',
   },
   connection: {
     idle: 'Not connected',

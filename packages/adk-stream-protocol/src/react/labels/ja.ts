@@ -565,6 +565,7 @@ export const ja: AdkLabels = {
     retry: 'もう一度試す',
     reconnect: '再接続',
     reload: 'ページを再読み込み',
+    dismiss: '閉じる',
   },
   connection: {
     idle: '未接続',

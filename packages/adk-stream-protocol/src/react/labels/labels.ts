@@ -473,6 +473,7 @@ export interface ProblemLabels {
   readonly retry: string
   readonly reconnect: string
   readonly reload: string
+  readonly dismiss: string
 }
 
 /** Labels of `VoiceStage`. */

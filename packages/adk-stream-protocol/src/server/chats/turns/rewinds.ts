@@ -76,7 +76,7 @@ export async function checkRewind(
   const cut = await backend.sessions.findCut(chat, userMessageId)
   if (await hasActed(backend, cut)) throw new ProtocolError('already-acted')
   const removed = splitTurns(cut?.removed ?? []).map(({ userMessage }) => userMessage.id)
-  const seen = newestMessageId === undefined ? -1 : removed.indexOf(newestMessageId)
+  const seen = newestMessageId === undefined ? -1 : removed.lastIndexOf(newestMessageId)
   if (seen >= 0 && seen < removed.length - 1) throw new ProtocolError('newer-messages')
 }
 
