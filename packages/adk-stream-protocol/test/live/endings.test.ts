@@ -3,11 +3,19 @@ import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { defer, tool } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
 import { openSockets } from './support/reconnecting-run.ts'
 import { serve } from '../support/serve.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { framesOf, joinLive, openLiveTestBridge, whole } from './support/live-test-bridge.ts'
+import {
+  framesOf,
+  joinLive,
+  openLiveTestBridge,
+  untilAsked,
+  whole,
+} from './support/live-test-bridge.ts'
 import { speakInJson } from './support/voice.ts'
 
 test('[LV36] a closing server starts no conversation for clients that still send audio', async () => {
@@ -108,6 +116,37 @@ for (const frame of [
     expect(openSockets(testBridge.emulator)).toBe(0)
   })
 }
+
+test('[AP1948] a reply that ended with its conversation while an approved call ran is shown as stopped after the next message', async () => {
+  const [started, gate] = [defer(), defer()]
+  const before = async () => {
+    started.resolve()
+    await gate.promise
+  }
+  await using testBridge = await openLiveTestBridge({
+    tools: (wallet) => [paymentTool(wallet, { before })],
+    live: { graceMs: 1 },
+  })
+  const client = await joinLive(testBridge)
+  client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+  const [approvalId = ''] = await untilAsked(client)
+  await client.nextOf('end', 'r1')
+  client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved: true })
+  await started.promise
+  client.socket.close()
+  await expect.poll(() => openSockets(testBridge.emulator)).toBe(0)
+  gate.resolve()
+  const page = testBridge.page()
+  const isPaid = async () => toolParts((await page.messages()).at(-1)).map(({ state }) => state)
+  await expect.poll(isPaid).toEqual(['output-available'])
+  await using next = await joinLive(testBridge)
+  next.say('[[say Next.]]', 'r2')
+  expect(await whole(next, 'r2')).toBe('Next.')
+  const messages = await page.messages()
+  expect(messages[1]).toHaveProperty('metadata.stopped', true)
+  expect(messages[3]).not.toHaveProperty('metadata.stopped')
+  expect(testBridge.wallet.payments).toHaveLength(1)
+})
 
 test('[WS23] a client that stops watching receives nothing and keeps no conversation open', async () => {
   await using testBridge = await openLiveTestBridge({ live: { graceMs: 30 } })

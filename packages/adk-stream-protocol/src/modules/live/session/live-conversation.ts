@@ -120,11 +120,13 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
     await this.#ready.promise
     // LV1640: it would be stored without a reply.
     if (this.#isLeaving) throw new ProtocolError('unavailable')
+    const { isBusy } = this
     this.messages.pauseOthers()
     const message = new LiveMessage(options)
     const sent = defer()
     this.#sending.add(sent.promise)
     try {
+      if (!isBusy) await this.#parts.session.endUncontinued()
       await this.#parts.session.append(toUserEvent(message, content))
       // The conversation may have ended meanwhile.
       if (this.#state !== 'open') throw new ProtocolError('unavailable')

@@ -1,6 +1,7 @@
 import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
 import { canAppendResponse } from '../../../agent/history/cut-events.ts'
+import { endUncontinued } from '../../../agent/tree/interrupted-turn.ts'
 import { containsCalls, hasFinalResponse, responseIds } from '../../../agent/events/event-calls.ts'
 import { SparseSet } from '../../../shared/collections.ts'
 import { readError } from '../../../store/read-error.ts'
@@ -61,6 +62,12 @@ export class SessionWriter {
       if (readError(error).code !== 'turn-lost' || responseIds(event).length === 0) throw error
       await this.appendResponse(event)
     }
+  }
+
+  /** AP1948: the next message starts a turn. */
+  async endUncontinued(): Promise<void> {
+    const { sessionService, session } = this.#context ?? {}
+    if (session && sessionService) await endUncontinued(sessionService, session)
   }
 
   /** Appends an event of calls if the chat still holds them. They may have been removed after the run ended. */
