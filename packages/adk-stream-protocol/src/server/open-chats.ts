@@ -102,6 +102,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const openRuns: TurnServiceOptions['runs'] = {
     continues: (approval) => runs.continues(approval),
     leave: (chat) => runs.leave(chat),
+    takeOutput: (chat, output) => runs.takeOutput(chat, output),
     whileNone: (chat, work) => runs.whileNone(chat, work),
   }
   const turnService = openTurnService(settings, shared, { turns, reports, runs: openRuns })

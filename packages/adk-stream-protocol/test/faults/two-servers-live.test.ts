@@ -534,6 +534,34 @@ test('[LV100] an approval that another server expires ends in its live conversat
   expect(pair.two.emulator.requests).toEqual([])
 })
 
+test('[LV14] a live session that has taken a call while another server waited for the chat receives its result', async () => {
+  await using pair = await openPair({ ...LIVE, tools: [locationTool({ timeoutMs: 60_000 })] })
+  await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  client.say(ASK)
+  await whole(client)
+  const message = (await pair.atTwo.messages())[1]
+  const parts = message?.parts.map((part) =>
+    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+  )
+  // To the second server, the session seems to be opened while it waits for the chat.
+  const find = pair.ofSecond.findLockHolder.bind(pair.ofSecond)
+  const lock = pair.ofSecond.lockChat.bind(pair.ofSecond)
+  pair.ofSecond.findLockHolder = async (chat) =>
+    chat.appName.endsWith(OPEN_RUN_LOCK) ? undefined : find(chat)
+  pair.ofSecond.lockChat = async (...given) => {
+    pair.ofSecond.findLockHolder = find
+    return lock(...given)
+  }
+  const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+  await pair.atTwo.post('/stream', body)
+  const reply = async () => (await pair.atTwo.messages())[1]
+  await expect.poll(async () => textOf(await reply())).toContain('are.')
+  expect(toolParts(await reply())).toMatchObject([{ output: TOKYO }])
+  // The model of the session has received it, and no other one.
+  expect(pair.two.emulator.requests).toEqual([])
+  expect(pair.two.emulator.live.sessions).toEqual([])
+})
+
 test('[LV14] the result of a browser tool that another server accepts is the only one', async () => {
   const tools = [locationTool({ timeoutMs: 3_000 })]
   await using pair = await openPair({ ...LIVE, tools })

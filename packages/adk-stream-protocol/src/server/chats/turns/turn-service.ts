@@ -14,6 +14,7 @@ import { toUserContent } from '../../../agent/user-message.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
+import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import type { MessageRequest } from '../../../protocol/stream-request.ts'
 import type { AsyncQueue } from '../../../shared/async.ts'
 import { defer } from '../../../shared/async.ts'
@@ -36,7 +37,7 @@ import { prefillTurn, replayStored, streamRun } from './turn-runs.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
-  readonly runs: Pick<ChatRuns, 'continues' | 'leave' | 'whileNone'>
+  readonly runs: Pick<ChatRuns, 'continues' | 'leave' | 'takeOutput' | 'whileNone'>
   /** Called when the turn of a call resumes that ran on after its turn. The turn may fail. */
   readonly onResumed: (approval: Approval, turn: Promise<Turn>) => void
 }
@@ -199,7 +200,8 @@ export class TurnService {
         const isTaken =
           (reported && (await this.#options.runs.continues(reported))) ||
           (reports && (await readCallState(backend, reports)) !== 'asked') ||
-          (continueAfter && !(await findContinuing(backend, continueAfter)))
+          (continueAfter && !(await findContinuing(backend, continueAfter))) ||
+          (await this.#giveOutputs(chat, responses.outputs))
         if (isTaken) throw new CallTakenError()
       },
       prepare: async (turn) => {
@@ -230,6 +232,14 @@ export class TurnService {
         if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
       },
     })
+  }
+
+  /** Gives outputs to open runs that have taken their calls. Returns whether there are any. */
+  async #giveOutputs(chat: ChatRef, outputs: readonly OutputResponse[]): Promise<boolean> {
+    let isTaken = false
+    for (const output of outputs)
+      isTaken = (await this.#options.runs.takeOutput(chat, output)) || isTaken
+    return isTaken
   }
 
   /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. An open run itself writes the ends of its calls. */
