@@ -401,6 +401,48 @@ test('[LV1640] a message that two servers receive at the same time gets one repl
   await expect.poll(texts).toEqual(['[[say Hello.]]', 'Hello.', '[[say Once.]]', 'Once.'])
 })
 
+test('[LV1640] a server that has sent a message to its model keeps the session if another one needs it for the same message', async () => {
+  await using folder = await makeFolder()
+  const { opened, openStore } = keepOpened(folder.database)
+  await using pair = await openPair({ ...LIVE, openStore })
+  const [, first, second] = await Promise.all(opened)
+  if (!first?.signals || !second?.signals) throw new Error('The servers have signals.')
+  const { signals } = first
+  await using one = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  await using two = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  one.say('[[say Hello.]]', 'r1')
+  expect(await whole(one, 'r1')).toBe('Hello.')
+  const [asked, sent] = [defer(), defer()]
+  const take = signals.take.bind(signals)
+  signals.take = async (worker) => {
+    const taken = await take(worker)
+    if (!taken.some(({ kind }) => kind === 'release-live')) return taken
+    asked.resolve()
+    await sent.promise
+    return taken
+  }
+  const answered = defer()
+  const takeAtTwo = second.signals.take.bind(second.signals)
+  second.signals.take = async (worker) => {
+    const taken = await takeAtTwo(worker)
+    if (taken.length > 0) answered.resolve()
+    return taken
+  }
+  const text = '[[wait reply]][[say Once.]]'
+  const message = { id: 'm-2', role: 'user', parts: [{ type: 'text', text }] }
+  const frame = { type: 'send', id: 'chat-1', trigger: 'submit-message', messages: [message] }
+  // The second server asks before the first one has stored the message, and is answered after it.
+  two.send({ ...frame, requestId: 'r2' })
+  await asked.promise
+  one.send({ ...frame, requestId: 'r2' })
+  await one.nextOf('start', 'r2')
+  sent.resolve()
+  await answered.promise
+  pair.one.emulator.release('reply')
+  expect([await whole(one, 'r2'), await whole(two, 'r2')]).toEqual(['Once.', 'Once.'])
+  expect(pair.two.emulator.live.sessions).toEqual([])
+})
+
 test.each([
   ['after a reply', '[[say Hello.]]'],
   ['while a reply is streamed', '[[say Hello.]][[wait rest]][[say Rest.]]'],

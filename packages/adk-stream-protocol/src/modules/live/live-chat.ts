@@ -7,7 +7,13 @@ import type { Quota } from '../../shared/collections.ts'
 import type { LazyBackend } from '../../server/chats/backend.ts'
 import { toAppChat } from '../../server/chats/backend.ts'
 import type { PrepareConversation, TakenSession } from './live-conversations.ts'
-import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
+import type {
+  LiveLease,
+  LiveLeases,
+  LiveNeed,
+  ReleaseReply,
+  ReleaseRequest,
+} from './live-leases.ts'
 import { LiveSpeakers, type LiveSpeaker } from './live-speakers.ts'
 import type { TurnService } from '../../server/chats/turns/turn-service.ts'
 
@@ -33,6 +39,8 @@ interface OpenOptions {
   readonly need: LiveNeed
   /** Runs before a session starts. */
   readonly prepare: (() => Promise<void>) | undefined
+  /** The message that the session is needed for. */
+  readonly userMessageId?: string | undefined
 }
 
 /** How long audio is sent to a session without another check that it is up to date. */
@@ -122,10 +130,14 @@ export class LiveChat {
   }
 
   /** Starts a session, or continues the one of another process. */
-  async #take({ need, prepare }: OpenOptions): Promise<LiveConversation | undefined> {
+  async #take({
+    need,
+    prepare,
+    userMessageId,
+  }: OpenOptions): Promise<LiveConversation | undefined> {
     const { backend, leases, isClosed } = this.#options
     if (isClosed()) throw new ProtocolError('unavailable')
-    const lease = await leases.take(toAppChat(await backend.get(), this.chat), need)
+    const lease = await leases.take(toAppChat(await backend.get(), this.chat), need, userMessageId)
     if (typeof lease === 'string') {
       if (lease === 'busy') this.#watchLater(prepare)
       return undefined
@@ -234,7 +246,7 @@ export class LiveChat {
   }
 
   /** Another process needs the session. Resolves when the session is closed and its lease has ended. */
-  async release(need: LiveNeed): Promise<ReleaseReply> {
+  async release({ need, userMessageId }: ReleaseRequest): Promise<ReleaseReply> {
     await this.whenStarted()
     if (need === 'speech') this.speakers.silence()
     if (!this.#run) {
@@ -248,6 +260,7 @@ export class LiveChat {
       await this.#run.whenSent()
       return 'in-use'
     }
+    if (userMessageId !== undefined && this.#run.messages.hasStored(userMessageId)) return 'in-use'
     await this.handOver()
     this.speakers.moved()
     this.watchers.onStatus('moved')

@@ -31,6 +31,9 @@ export interface LiveLease {
  */
 export type LiveNeed = z.infer<typeof RELEASE.body>['need']
 
+/** A request of another process for the session of a chat. */
+export type ReleaseRequest = Omit<z.infer<typeof RELEASE.body>, 'chat'>
+
 /** What the process of a live session replies when another one needs it. `busy`: the session has no client, and the model replies. */
 export type ReleaseReply = z.infer<typeof RELEASE.reply>
 
@@ -51,7 +54,11 @@ export interface LiveLeases {
    * Takes the live session of a chat: from a process that gives it up, or from one whose lease has expired. Returns the reply of a
    * process that keeps it. Throws `unavailable` if the other process neither replies nor loses its lease.
    */
-  take(chat: AppChatRef, need: LiveNeed): Promise<LiveLease | Exclude<ReleaseReply, 'released'>>
+  take(
+    chat: AppChatRef,
+    need: LiveNeed,
+    userMessageId?: string,
+  ): Promise<LiveLease | Exclude<ReleaseReply, 'released'>>
   /** Ends the live session of a chat in another process. Removes its snapshot. */
   end(chat: AppChatRef): Promise<void>
   /**
@@ -67,12 +74,12 @@ export function openLiveLeases({ backend, servers, onError }: LiveLeasesOptions)
     const owner = servers.ask && (await locks.findOpenRunOwner(chat))
     return owner === worker ? undefined : owner
   }
-  const take: LiveLeases['take'] = async (chat, need) => {
+  const take: LiveLeases['take'] = async (chat, need, userMessageId) => {
     const stores = await backend.get()
     const { ask } = servers
     if (!ask) return UNSHARED
     const taken = await lockSession(stores.ledger, chat, (owner) =>
-      ask(owner, RELEASE, { chat, need }),
+      ask(owner, RELEASE, { chat, need, userMessageId }),
     )
     if (typeof taken === 'string') return taken
     const lease = new SharedLease(stores, { chat, lock: taken, onError })

@@ -61,7 +61,10 @@ export class LiveOwners {
         await runs?.whenOpened(chat)
         return true
       }),
-      onRequest(RELEASE, async ({ chat, need }) => (await runs?.release(chat, need)) ?? 'released'),
+      onRequest(
+        RELEASE,
+        async ({ chat, ...request }) => (await runs?.release(chat, request)) ?? 'released',
+      ),
       onRequest(TAKE_DECISION, ({ approvalId }) => this.#takeDecision(approvalId)),
       onRequest(HAS_CALL, async ({ approvalId }) => {
         const { ledger } = await backend.get()

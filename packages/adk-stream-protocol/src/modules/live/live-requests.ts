@@ -7,10 +7,16 @@ const AboutApproval = z.object({ approvalId: z.string() })
 /** Replies when the turns of all messages of a live session are open. */
 export const WHEN_OPENED = { name: 'live-opened', body: AboutChat, reply: z.literal(true) }
 
-/** Gives up the live session of a chat. Replies when its lease has ended, or why the session stays. */
+/**
+ * Gives up the live session of a chat. Replies when its lease has ended, or why the session stays. `userMessageId`: the message that the
+ * session is needed for.
+ */
 export const RELEASE = {
   name: 'release-live',
-  body: AboutChat.extend({ need: z.enum(['input', 'speech', 'watch']) }),
+  body: AboutChat.extend({
+    need: z.enum(['input', 'speech', 'watch']),
+    userMessageId: z.string().optional(),
+  }),
   reply: z.enum(['released', 'in-use', 'busy']),
 }
 

@@ -10,12 +10,19 @@ import type { Turn } from '../../turns/turn.ts'
 import { toAppChat } from '../../server/chats/backend.ts'
 import type { RecordedDecisions, RecordedResponses } from '../../server/chats/chat-runs.ts'
 import { LiveChat, type LiveChatOptions } from './live-chat.ts'
-import type { LiveNeed, ReleaseReply } from './live-leases.ts'
+import type { ReleaseReply, ReleaseRequest } from './live-leases.ts'
 import type { LiveSpeaker } from './live-speakers.ts'
 
 interface LiveRunsOptions extends Omit<LiveChatOptions, 'perPrincipal' | 'isClosed' | 'onUnused'> {
   /** The maximum number of open sessions per principal. */
   readonly maxPerPrincipal: number
+}
+
+/** A message that a session is opened for. */
+interface NewMessage {
+  readonly id: string
+  /** Whether it was not stored meanwhile, by another process. */
+  readonly isNew: () => Promise<boolean>
 }
 
 /** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
@@ -85,13 +92,14 @@ export class LiveRuns {
   async open(
     chat: ChatRef,
     prepare?: () => Promise<void>,
-    isNeeded?: () => Promise<boolean>,
+    message?: NewMessage,
   ): Promise<LiveConversation | undefined> {
     for (;;) {
       if (this.#blocked.has(keyOf(chat))) await this.#blocked.get(keyOf(chat))
-      const run = await this.#findOrAdd(chat).open({ need: 'input', prepare })
+      const userMessageId = message?.id
+      const run = await this.#findOrAdd(chat).open({ need: 'input', prepare, userMessageId })
       // The session may have been requested for a client that only listens, or its process sends another message.
-      if (run || (isNeeded && !(await isNeeded()))) return run
+      if (run || (message && !(await message.isNew()))) return run
     }
   }
 
@@ -205,9 +213,9 @@ export class LiveRuns {
   }
 
   /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
-  async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
+  async release(chat: ChatRef, request: ReleaseRequest): Promise<ReleaseReply> {
     if (this.#blocked.has(keyOf(chat))) await this.#blocked.get(keyOf(chat))
-    return this.#find(chat)?.release(need) ?? 'released'
+    return this.#find(chat)?.release(request) ?? 'released'
   }
 
   /** LV328: closes the session of a chat that another process has taken over, or continues without a session. */

@@ -136,7 +136,7 @@ async function sendMessage(
   const open = async (): Promise<LiveConversation | undefined> => {
     // A session that another request has opened would not see the rewind, and writes meanwhile.
     if (removed) await runs.leave(chat)
-    const opened = await runs.open(chat, prepare, isNew)
+    const opened = await runs.open(chat, prepare, { id: userMessageId, isNew })
     return opened && removed && !isPrepared ? open() : opened
   }
   const decide = async (): Promise<Approval | undefined> => {

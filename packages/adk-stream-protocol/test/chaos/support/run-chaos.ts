@@ -218,8 +218,9 @@ async function collect(
   history.effects = readEffects(effects)
   const audit = []
   for await (const record of store.approvals.audit({ after })) audit.push(record)
-  history.audit = audit
   const ids = new Set(history.turns.map(({ chatId }) => chatId))
+  // An approval of an earlier round may expire.
+  history.audit = audit.filter(({ chat }) => ids.has(chat.chatId))
   const chats = new Map<string, ChatMessage[][]>()
   for (const chatId of ids) {
     const user = chatId.slice(0, chatId.lastIndexOf('-'))

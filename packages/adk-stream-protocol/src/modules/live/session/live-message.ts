@@ -213,6 +213,12 @@ export class LiveMessages {
     return message.isStreaming || (!message.isStopped && this.#isBusy(message))
   }
 
+  /** Whether a message replies to a user message that is stored, and is not complete. */
+  hasStored(userMessageId: string): boolean {
+    const all = [...this.#messages.values()]
+    return all.some((each) => each.isUserMessageStored && each.userMessageId === userMessageId)
+  }
+
   /** Returns the message that made a call. Returns undefined if it is complete, or the call is unknown. */
   findByCall(toolCallId: string): LiveMessage | undefined {
     return this.#byCall.get(toolCallId)
