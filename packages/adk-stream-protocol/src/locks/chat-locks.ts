@@ -61,12 +61,18 @@ export class ChatLocks {
   }
 
   /**
-   * Whether this process still holds its lock on a chat, or else that of the run that stays open in it. Returns true if it has locked
-   * neither.
+   * Whether this process has lost neither its lock on a chat nor that of the run that stays open in it. It may hold none. The response to
+   * a call needs only the lock on the chat, as in `LockedChats`.
    */
-  async stillHolds(chat: AppChatRef): Promise<boolean> {
-    const held = this.#held.get(toChatKey(chat)) ?? this.#held.get(toChatKey(toOpenRun(chat)))
-    return !held || (await this.findHolder(held.chat))?.token === held.token || !this.#isHeld(held)
+  async stillHolds(chat: AppChatRef, { isResponse = false } = {}): Promise<boolean> {
+    const chats = isResponse ? [chat] : [chat, toOpenRun(chat)]
+    const held = chats.flatMap((key) => this.#held.get(toChatKey(key)) ?? [])
+    return !(await Promise.all(held.map((lock) => this.#isLost(lock)))).includes(true)
+  }
+
+  /** Whether a lock that this process has not released is stored no more. */
+  async #isLost(lock: OwnLock): Promise<boolean> {
+    return (await this.findHolder(lock.chat))?.token !== lock.token && this.#isHeld(lock)
   }
 
   /**
@@ -139,10 +145,6 @@ export class ChatLocks {
 
   async unlockOpenRun({ chat, token }: OwnLock): Promise<void> {
     await this.unlock(chat, token)
-  }
-
-  async stillHoldsOpenRun({ chat, token }: OwnLock): Promise<boolean> {
-    return (await this.findHolder(chat))?.token === token
   }
 
   /** Returns the process that has locked the run that stays open in a chat. Its lease may have expired. */

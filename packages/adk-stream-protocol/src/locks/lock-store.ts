@@ -1,6 +1,6 @@
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
-/** The lock of a chat, as its worker knows it. */
+/** A chat that a worker has locked, and the token of the lock. */
 export interface OwnLock {
   readonly chat: AppChatRef
   readonly token: string

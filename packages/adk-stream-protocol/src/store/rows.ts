@@ -212,8 +212,8 @@ export interface OwnLockRow {
   readonly token: string
 }
 
-export function readLock({ token, ...row }: OwnLockRow): OwnLock {
-  const { app_name: appName, principal_id: principalId, chat_id: chatId } = row
+export function decodeLock(row: OwnLockRow): OwnLock {
+  const { app_name: appName, principal_id: principalId, chat_id: chatId, token } = row
   return { chat: { appName, principalId, chatId }, token }
 }
 

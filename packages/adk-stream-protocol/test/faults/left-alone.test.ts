@@ -191,7 +191,7 @@ test('[AP80] a client whose stream has ended receives the outcome of a call that
   expect(client.text(requestId)).toBe('I do not know.')
 })
 
-test.each(['a turn', 'the run that stays open'])(
+test.each(['a turn', 'the run that stays open', 'the run that stays open beside a turn'])(
   '[TU80] nothing is written to a session service of the application for a chat if the lock of %s was lost',
   async (of) => {
     await using store = await openSqliteStore({ path: ':memory:' })
@@ -207,14 +207,23 @@ test.each(['a turn', 'the run that stays open'])(
       of === 'a turn'
         ? locks.lock(chat).then((token = '') => ({ chat, token }))
         : locks.lockOpenRun(chat)
+    if (of.endsWith('beside a turn')) await one.locks.lock(chat)
     const lost = await lock(one)
     await sessions.appendEvent({ session, event: textEvent('e-1') })
     await lock(two)
     const late = sessions.appendEvent({ session, event: textEvent('late') })
     await expect(late).rejects.toMatchObject({ code: 'turn-lost' })
+    // The response to a call needs the lock of the turn only.
+    const content = { role: 'user', parts: [{ functionResponse: { id: 'c', name: 'pay' } }] }
+    const result = sessions.appendEvent({ session, event: textEvent('result', { content }) })
+    const results = await result.then(
+      () => ['result'],
+      () => [],
+    )
+    expect(results).toEqual(of === 'a turn' ? [] : ['result'])
     if (lost) await one.locks.unlock(lost.chat, lost.token)
     const { events = [] } = (await own.getSession(key)) ?? {}
-    expect(events.map(({ id }) => id)).toEqual(['e-1'])
+    expect(events.map(({ id }) => id)).toEqual(['e-1', ...results])
   },
 )
 

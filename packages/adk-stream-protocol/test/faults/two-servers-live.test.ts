@@ -35,7 +35,7 @@ async function askHeld({ one }: Pair): Promise<[BidiClient, Asked]> {
   return [client, { approvalId, toolCallId, messageId: String(client.chunks[0]?.['messageId']) }]
 }
 
-/** Opens stores of a database, and keeps them: that of the pair, that of the first server, and that of the second one. */
+/** Opens stores of a database, and keeps them in order: of the pair, of the first server, and of the second one. */
 function keepOpened(path: string) {
   const opened: Promise<Store>[] = []
   const openStore = (): Promise<Store> => {
@@ -52,7 +52,7 @@ function typesOf(person: Person, approvalId: string): Promise<string[] | undefin
 
 type FeedEvent = Readonly<Record<string, unknown>>
 
-/** Opens the feed of the chat. Returns the events that it has reported, which grow. */
+/** Opens the feed of the chat. Returns an array to which each event is added when it is reported. */
 async function openFeed({ url }: Pair['one']): Promise<readonly FeedEvent[]> {
   const response = await fetch(`${url}/chats/chat-1/events`, { headers: HEADERS })
   const events: FeedEvent[] = []
@@ -66,7 +66,7 @@ function readStates(events: readonly FeedEvent[]): unknown[] {
   return events.flatMap(({ state }) => state ?? [])
 }
 
-/** Waits until a feed has reported the whole reply, and how the call ended: one before the other, or after. */
+/** Waits until a feed has reported the whole reply and how the call ended, in either order. */
 async function untilReported({ url }: Pair['one'], events: readonly FeedEvent[]): Promise<void> {
   const load = async () => {
     const response = await fetch(`${url}/chats/chat-1/messages`, { headers: HEADERS })

@@ -178,10 +178,8 @@ class SharedLease implements LiveLease {
   }
 
   async isHeld(): Promise<boolean> {
-    const { locks } = this.#stores.ledger
-    const { chat, lock } = this.#session
     // Another process may have continued the turn without a live session.
-    return (await locks.stillHoldsOpenRun(lock)) && (await locks.stillHolds(chat))
+    return this.#stores.ledger.locks.stillHolds(this.#session.chat)
   }
 
   async save(snapshot: LiveSnapshot): Promise<boolean> {

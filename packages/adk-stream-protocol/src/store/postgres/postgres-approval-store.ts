@@ -33,7 +33,7 @@ import {
   encodeMoved,
   decodeWorkers,
   MAX_GAP_MS,
-  readLock,
+  decodeLock,
 } from '../rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
 import type { LockedChats } from '../keys.ts'
@@ -329,7 +329,7 @@ export class PostgresApprovalStore implements ApprovalStore {
   }
 
   async listLocks(worker: string): Promise<OwnLock[]> {
-    return (await this.#decisions.query<OwnLockRow>(this.#sql.listLocks, [worker])).map(readLock)
+    return (await this.#decisions.query<OwnLockRow>(this.#sql.listLocks, [worker])).map(decodeLock)
   }
 
   async listLockedByOthers(filter: LockedChatsFilter): Promise<string[]> {

@@ -35,7 +35,7 @@ import {
   encodeMoved,
   decodeWorkers,
   MAX_GAP_MS,
-  readLock,
+  decodeLock,
 } from '../rows.ts'
 import { verifyChain } from '../audit-chain.ts'
 import { chatColumns, checkName, isStorable, LockedChats } from '../keys.ts'
@@ -322,7 +322,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async listLocks(worker: string): Promise<OwnLock[]> {
-    return (await this.#statements.listLocks.select(worker)).map(readLock)
+    return (await this.#statements.listLocks.select(worker)).map(decodeLock)
   }
 
   async listLockedByOthers({

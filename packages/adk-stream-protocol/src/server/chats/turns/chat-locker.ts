@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
+import { responseIds } from '../../../agent/events/event-calls.ts'
 import { chatOf } from '../../../agent/tool-call.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
@@ -93,7 +94,9 @@ export function fenceSessions<Sessions extends BaseSessionService>(
   ledger: Ledger,
 ): Sessions {
   const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
-    if (!request.event.partial && !(await ledger.locks.stillHolds(chatOf(request.session))))
+    const { session, event } = request
+    const isResponse = responseIds(event).length > 0
+    if (!event.partial && !(await ledger.locks.stillHolds(chatOf(session), { isResponse })))
       throw new ProtocolError('turn-lost')
     return sessions.appendEvent(request)
   }
