@@ -12,6 +12,9 @@ export const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
+/** The header of a resumed stream with the id of its message, which may have no chunk yet (CL1951). */
+export const MESSAGE_HEADER = 'adk-message'
+
 /** Returns JSON as an SSE event. JSON contains no raw line breaks, so one `data:` line is enough (SS2). */
 export function sseFrame(json: string, id?: string): string {
   return id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`

@@ -200,7 +200,9 @@ test('[SE3] an allowed origin gets CORS headers, also on errors and streams', as
   for (const response of answers) {
     expect(response.headers.get('access-control-allow-origin')).toBe(ORIGIN)
     expect(response.headers.get('access-control-allow-credentials')).toBe('true')
-    expect(response.headers.get('access-control-expose-headers')).toBe('date, adk-principal')
+    expect(response.headers.get('access-control-expose-headers')).toBe(
+      'date, adk-principal, adk-message',
+    )
     expect(response.headers.get('vary')).toContain('Origin')
     await response.text()
   }

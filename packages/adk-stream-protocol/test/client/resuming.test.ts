@@ -65,6 +65,45 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
   })
 
+  test.each(['HTTP', 'socket', 'a socket that was cut'])(
+    '[CL10] stop() before the server has found the reply to resume stops it, over %s',
+    async (mode) => {
+      await using testBridge = await TestBridge.open({
+        live: undefined as never,
+        disconnectGraceMs: 60_000,
+      })
+      await using first = new ClientPage({ url: testBridge.url, version })
+      const started = await first.open()
+      const reply = started.send('[[wait never]]')
+      await testBridge.emulator.nextRequest()
+      await using second = new ClientPage({ url: testBridge.url, version })
+      const chat = mode === 'HTTP' ? await openSse(second.sse(), version) : await second.open()
+      if (mode !== 'HTTP') await second.transport.ping()
+      const resumed = chat.resume()
+      if (mode === 'a socket that was cut') second.cut()
+      await chat.stop()
+      await Promise.all([resumed, reply])
+      const { messages } = await second.sse().loadChat('chat-1')
+      expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
+      // A stop that names nothing could be late, and stop the next reply.
+      expect(second.sent).not.toContainEqual(expect.objectContaining({ type: 'stop' }))
+    },
+  )
+
+  test('[CL10] [CL1951] a stop before the server has found the reply to resume, over a socket, does not stop the next reply', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    await page.transport.ping()
+    const resumed = chat.resume()
+    await chat.stop()
+    await chat.send('[[say Next.]]')
+    await resumed
+    expect(chat.text).toBe('Next.')
+    // The server could receive an `abort` late, and find the next reply.
+    expect(page.types).toEqual(['ping', 'resume', 'leave', 'send'])
+  })
+
   test.each(['HTTP', 'socket'])(
     '[CL1602] the error of a message stays if nothing is running that could be resumed, %s',
     async (mode) => {

@@ -257,6 +257,34 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await transport.api.stopChat('chat-1')
   })
 
+  test('[CL10] [CL1951] a stop before the server has found the reply to resume, over HTTP, does not stop the next reply', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    const [isStopped, arrives] = [defer(), defer()]
+    let resumes = 0
+    const late: typeof fetch = async (input, init) => {
+      const isResume = String(input).includes('/stream/') && (resumes += 1) > 0
+      if (!isResume && !String(input).includes('/stop')) return fetch(input, init)
+      // The first request is that of the stopped stream.
+      if (isResume && resumes === 1) await isStopped.promise
+      else await arrives.promise
+      return fetch(input, init)
+    }
+    const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: late })
+    const chat = await openSse(transport, version)
+    const resumed = chat.resume()
+    const stopped = chat.stop()
+    isStopped.resolve()
+    await Promise.all([stopped, resumed])
+    const next = chat.send('[[say Next.]][[wait more]][[say Whole.]]')
+    await chat.untilShown('Next.')
+    arrives.resolve()
+    // What was sent before has reached the server.
+    await transport.api.listChats()
+    testBridge.emulator.release('more')
+    await next
+    expect(chat.text).toBe('Next.Whole.')
+  })
+
   test('[CL10] stop() over HTTP stops the turn of a message that was sent while the page resumed', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const [isShown, isJoined] = [defer(), defer()]

@@ -31,9 +31,19 @@ export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
 /**
  * `unsent`. `sent`: no reply yet. `reading`: the server streams the reply. `resuming`: the connection was lost during the reply, and the
  * server was asked for the rest of it. `checking`: it was lost before the reply, and the server was asked whether a turn is running.
- * `stopping`: stopped here, but not yet on the server. `ended`.
+ * `stopping`: stopped here, but not yet on the server. `finding`: stopped here, and the server was asked whether a turn is running. `ended`.
  */
-type RequestState = 'unsent' | 'sent' | 'reading' | 'resuming' | 'checking' | 'stopping' | 'ended'
+type RequestState =
+  | 'unsent'
+  | 'sent'
+  | 'reading'
+  | 'resuming'
+  | 'checking'
+  | 'stopping'
+  | 'finding'
+  | 'ended'
+
+const CLOSED: ReadonlySet<RequestState> = new Set(['stopping', 'finding', 'ended'])
 
 interface RequestOptions {
   /** The ids of the responses that the request sends. */
@@ -166,7 +176,7 @@ export class SocketRequest {
   }
 
   get isOpen(): boolean {
-    return this.state !== 'ended' && this.state !== 'stopping'
+    return !CLOSED.has(this.state)
   }
 
   end(positions?: ChatPositions): void {

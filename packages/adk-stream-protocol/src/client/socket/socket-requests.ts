@@ -67,6 +67,10 @@ export class SocketRequests {
     responseIds: readonly string[],
     signal: AbortSignal | undefined,
   ): Promise<AdkChunkStream | undefined> {
+    // The reply to a new message is not what the person has stopped.
+    if (frame.type === 'send')
+      for (const each of this.#all)
+        if (each.chatId === frame.id && each.state === 'finding') this.#leave(each)
     const request = this.#create(frame, responseIds)
     this.#dependencies.responses.mark(responseIds, 'sent')
     this.#listen(request, signal)
@@ -78,6 +82,7 @@ export class SocketRequests {
   onFrame(frame: StreamFrame): void {
     const request = this.#requests.get(frame.requestId)
     if (!request) return
+    if (request.state === 'finding') return this.#stopFound(request, frame)
     switch (frame.type) {
       case 'start':
         return this.#start(request)
@@ -103,6 +108,7 @@ export class SocketRequests {
       const { state } = request
       if (state === 'unsent' || (state === 'sent' && request.isRepeatable)) this.#send(request)
       else if (state === 'stopping') this.#stopAgain(request)
+      else if (state === 'finding') this.#sendFrame(request, 'resume')
       else this.#resume(request)
     }
   }
@@ -221,7 +227,7 @@ export class SocketRequests {
 
   /** Stops reading a turn. The turn continues. */
   #leave(request: SocketRequest): void {
-    if (!request.isOpen) return
+    if (!request.isOpen && request.state !== 'finding') return
     this.#end(request)
     this.#dependencies.socket().send({ type: 'leave', requestId: request.id })
   }
@@ -295,10 +301,22 @@ export class SocketRequests {
     if (!request.isOpen) return
     const { state } = request
     request.end()
-    if (state === 'unsent' || this.#abort(request)) this.#requests.delete(request.id)
-    else request.state = 'stopping'
+    const isNamed = request.stoppedMessageId !== undefined
+    const isFound = isNamed || state === 'reading'
+    if (state === 'unsent' || (isFound && this.#abort(request))) this.#requests.delete(request.id)
+    else request.state = isNamed ? 'stopping' : 'finding'
     if (state === 'unsent') this.#refuseResponses(request, DECISION_CANCELLED)
-    else void this.#settle(request, state)
+    else if (request.state !== 'finding') void this.#settle(request, state)
+  }
+
+  /**
+   * The server has found the turn that a stopped request resumes. An `abort` before that could stop the reply to a later message, if the
+   * server looks for the turn late.
+   */
+  #stopFound(request: SocketRequest, { type }: StreamFrame): void {
+    if (type === 'start') this.#abort(request)
+    this.#requests.delete(request.id)
+    void this.#settle(request, 'ended')
   }
 
   /** The responses of a stopped request may have arrived. The server has handled the request when it answers a ping. */
@@ -314,9 +332,7 @@ export class SocketRequests {
   /** The request was stopped while there was no connection. */
   #stopAgain(request: SocketRequest): void {
     const { chatId: id, stoppedMessageId: messageId } = request
-    this.#dependencies
-      .socket()
-      .send({ type: 'stop', id, ...(messageId !== undefined && { messageId }) })
+    this.#dependencies.socket().send({ type: 'stop', id, messageId })
     this.#requests.delete(request.id)
     request.state = 'ended'
   }

@@ -11,7 +11,7 @@ import { type LoadedChat, type LoadOptions, AdkApi, chatPath } from '../api/adk-
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
 import type { Identified } from '../connection/principal-tag.ts'
 import { TurnProgress } from '../connection/turn-progress.ts'
-import type { ChatPositions } from '../../protocol/sse.ts'
+import { type ChatPositions, MESSAGE_HEADER } from '../../protocol/sse.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../connection/response-states.ts'
 import {
@@ -75,6 +75,8 @@ export class SseTransport
   readonly #backoff: Required<Backoff>
   /** The newest stream of each chat. */
   readonly #newest = new Map<string, SseStream>()
+  /** The stops of chats that wait to know their message. Aborted when the chat sends another one. */
+  readonly #unnamedStops = new Map<string, AbortController>()
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
     this.#agent = agent
@@ -191,6 +193,7 @@ export class SseTransport
     try {
       const { signal } = stream
       const response = await this.#http.send(resumePath(chatId), { headers, signal })
+      stream.messageId = readMessageId(response)
       if (response.status !== 204) return this.#read(stream, response)
       stream.end()
       return null
@@ -256,6 +259,7 @@ export class SseTransport
   }
 
   #open(chatId: string, { source, joins, tap, signal, messageId }: OpenOptions): SseStream {
+    if (source === 'requested') this.#unnamedStops.get(chatId)?.abort()
     const closing = new AbortController()
     const stream: SseStream = {
       chatId,
@@ -303,10 +307,25 @@ export class SseTransport
       const isReplaced = newest?.source === 'resumed' && newest !== stream
       if (source === 'resumed' && isReplaced) return
       // The chat does not show the reply any more, whether or not the request succeeds.
-      const stopped = this.api.stopChat(chatId, stream.messageId).catch(() => undefined)
+      const stopped = this.#stopTurn(stream).catch(() => undefined)
       stream.stopped.current = stopped
       void stopped.then(() => this.#observers.find(chatId, chat)?.onStopped())
     })
+  }
+
+  /** A stop names its message: one that arrives late must not stop the reply to a later message. */
+  async #stopTurn({ chatId, messageId }: SseStream): Promise<void> {
+    if (messageId !== undefined) return this.api.stopChat(chatId, messageId)
+    const sending = new AbortController()
+    this.#unnamedStops.set(chatId, sending)
+    const { signal } = sending
+    try {
+      const running = await this.#http.send(resumePath(chatId), { signal })
+      if (running.status !== 204) await this.api.stopChat(chatId, readMessageId(running))
+    } finally {
+      if (this.#unnamedStops.get(chatId) === sending) this.#unnamedStops.delete(chatId)
+      sending.abort()
+    }
   }
 
   async *#chunks(
@@ -388,6 +407,12 @@ export class SseTransport
   }
 }
 
+/** Returns the id of the message that a resumed stream is of, which may have no chunk yet. */
+function readMessageId({ headers }: Response): string | undefined {
+  const id = headers.get(MESSAGE_HEADER)
+  return id === null ? undefined : decodeURIComponent(id)
+}
+
 /** What was read of the turn of a stream. */
 interface Reading {
   readonly at: TurnProgress
@@ -405,7 +430,7 @@ interface SseStream {
   readonly joins: boolean
   /** Aborts the HTTP requests of the stream. */
   readonly signal: AbortSignal
-  /** The message that the turn writes, or before its first chunk the one that it replies to. */
+  /** The message that the turn writes, or that it replies to. Undefined until a resumed stream is found. */
   messageId: string | undefined
   /** Resolves when the server has stopped the turn. Undefined if the person did not stop it. */
   readonly stopped: { current?: Promise<unknown> }

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 import { PRINCIPAL_HEADER } from '../../protocol/error-codes.ts'
+import { MESSAGE_HEADER } from '../../protocol/sse.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -60,8 +61,8 @@ export function checkOrigin(
     return {
       'access-control-allow-origin': origin,
       'access-control-allow-credentials': 'true',
-      // The client counts down to deadlines by the clock of the server, and binds decisions to the principal.
-      'access-control-expose-headers': `date, ${PRINCIPAL_HEADER}`,
+      // The client counts down to deadlines by the clock of the server, binds decisions to the principal, and names the message of a stop.
+      'access-control-expose-headers': `date, ${PRINCIPAL_HEADER}, ${MESSAGE_HEADER}`,
       vary: 'Origin',
     }
   }

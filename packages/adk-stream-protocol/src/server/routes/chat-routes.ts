@@ -4,6 +4,7 @@ import { z } from 'zod'
 
 import { createTitle, toLine } from '../../agent/user-message.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import { MESSAGE_HEADER } from '../../protocol/sse.ts'
 import type { ChatEvent, ChatSummary, FeedEvent } from '../../protocol/server-views.ts'
 import { ChatId, readStreamRequest } from '../../protocol/stream-request.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
@@ -56,7 +57,8 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const { after, positions } = readPositions(exchange)
     const opened = await chats.resume(chatOf(request), format.hasPositions ? after : undefined)
     if (!opened) return reply(204)
-    return { type: 'turn', ...opened, format, positions, headers: {} }
+    const headers = { [MESSAGE_HEADER]: encodeURIComponent(opened.turn.messageId) }
+    return { type: 'turn', ...opened, format, positions, headers }
   }
 
   const messages = async (request: AuthenticatedRequest): Promise<Reply> => {
