@@ -266,7 +266,10 @@ export class PagePerson {
       if (Date.now() - this.#calmSince < MAX_WAIT_MS) continue
       const stored = await this.#tabs[0]?.loadStored()
       const expected = stored?.messages ?? []
-      const shown = this.#tabs.map((tab) => `${String(tab)}: ${describe(tab.messages, expected)}`)
+      const shown = this.#tabs.map(
+        (tab) =>
+          `${String(tab)}: ${describe(tab.messages, expected)}, last ${JSON.stringify(tab.messages.at(-1))}`,
+      )
       const differing = this.#tabs.flatMap((tab) => differences(expected, tab.messages))
       const what = `stored, running ${stored?.running}: ${JSON.stringify([expected.map(({ id }) => id), ...differing])}`
       history.problems.push(this.#report(first?.userMessageId ?? '', ...shown, what))

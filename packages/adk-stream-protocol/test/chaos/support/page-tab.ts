@@ -93,7 +93,7 @@ export class PageTab {
     // Both versions of the AI SDK have the methods that are used here.
     this.#chat = chat as unknown as Chat<AdkUIMessage>
     this.#attached = attachChat(chat, transport, {
-      api,
+      api: this.#observeApi(api),
       onError: (error) => this.#note(String(error)),
       onRefused: (ids, error) => this.#note(`refused: ${ids.join()}: ${String(error)}`),
     })
@@ -196,6 +196,34 @@ export class PageTab {
         this.#isRecovering = false
       }),
     )
+  }
+
+  /** Records what the chat loads, and what its feed reports. */
+  #observeApi(api: AdkApi): Pick<AdkApi, 'loadChat' | 'watchChat'> {
+    return {
+      loadChat: async (chatId, options) => {
+        const { after = '' } = options ?? {}
+        try {
+          const loaded = await api.loadChat(chatId, options)
+          const { position, running, messages } = loaded
+          const ids = messages.map(({ id, parts }) => `${id.slice(-4)}:${parts.length}`)
+          this.#note(`loads after ${after}: ${position}, running ${running}, ${ids.join()}`)
+          return loaded
+        } catch (error) {
+          this.#note(`loads after ${after}: ${String(error)}`)
+          throw error
+        }
+      },
+      watchChat: (chatId, listener, options) =>
+        api.watchChat(
+          chatId,
+          (event) => {
+            this.#note(`feed: ${JSON.stringify(event).slice(0, MAX_LINE)}`)
+            listener(event)
+          },
+          options,
+        ),
+    }
   }
 
   get isClosed(): boolean {
