@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { writeNotes } from '../../src/agent/events/event-notes.ts'
 import { splitTurns } from '../../src/agent/history/stored-turns.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
+import { readError } from '../../src/store/read-error.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { nest } from '../approvals/support/nested-agents.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -15,6 +16,7 @@ import {
   untilAsked,
   whole,
 } from '../live/support/live-test-bridge.ts'
+import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { makeFolder } from './support/folder.ts'
@@ -295,6 +297,52 @@ test.for([
     expect(readEffects(folder.effects)).toEqual([])
   },
 )
+
+test('[TU871] a reply that could not be stored is stored later, although its person has as many turns as are allowed when the store works again', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { sessions, approvals } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  let isFull = true
+  sessions.appendEvent = async (request) => {
+    if (request.session.id === 'chat-1' && request.event.author === 'assistant' && isFull)
+      throw new StoreError('full', 'The disk is full.')
+    return appendEvent(request)
+  }
+  // Every sweep compares the locks before it repairs conversations.
+  const listLocks = approvals.listLocks.bind(approvals)
+  const mayCompare = defer()
+  let sweeps = 0
+  approvals.listLocks = async (worker) => {
+    sweeps += 1
+    await mayCompare.promise
+    return listLocks(worker)
+  }
+  await using server = await openPaymentServer({
+    store,
+    effects: folder.effects,
+    limits: { sweepMs: 20, maxTurnsPerPrincipal: 1 },
+  })
+  const [person, elsewhere] = ['chat-1', 'chat-2'].map(
+    (chatId) => new Person(server.url, { chatId }),
+  ) as [Person, Person]
+  expect((await person.say('[[say Hello.]]')).chunks.at(-1)).toMatchObject({ type: 'error' })
+  const begin = () => elsewhere.begin('[[say Wait.]][[wait end]]')
+  let response = await begin()
+  // The first turn ends after its stream.
+  await expect.poll(async () => response.ok || (response = await begin()).ok).toBe(true)
+  isFull = false
+  mayCompare.resolve()
+  const before = sweeps
+  await expect.poll(() => sweeps).toBeGreaterThan(before + 1)
+  expect((await person.messages()).map(({ role }) => role)).toEqual(['user'])
+  server.emulator.release('end')
+  await response.text()
+  const last = async () => (await person.messages()).at(-1)
+  await expect.poll(async () => textOf(await last())).toBe('Hello.')
+  expect(await last()).toMatchObject({ metadata: { error: { code: 'store-failed' } } })
+  expect(server.errors.map((error) => readError(error).code)).not.toContain('too-many-turns')
+})
 
 test.for([
   { what: 'its beginning', stored: 'Hel', isContinued: false, hasNewer: false },

@@ -157,7 +157,10 @@ export class RunEndings {
     }
   }
 
-  /** Repairs the sessions of earlier runs, under the lock of their chats. Those of chats that are not free follow later. */
+  /**
+   * Repairs the sessions of earlier runs, under the lock of their chats. Those of chats that are not free, or of a principal with too many
+   * turns, follow later.
+   */
   async settleLeft(
     turns: Pick<TurnRegistry, 'start'>,
     onError: (error: unknown) => void,
@@ -178,7 +181,8 @@ export class RunEndings {
         await settled
       } catch (error) {
         const { code } = readError(error)
-        if (code === 'turn-running' || isStoreFailure(code)) this.#keepUnsettled(run)
+        const isNotFree = code === 'turn-running' || code === 'too-many-turns'
+        if (isNotFree || isStoreFailure(code)) this.#keepUnsettled(run)
         else onError(error)
       }
     }
