@@ -47,34 +47,46 @@ export function joinKey(key: SessionKey): string {
   return key.join('\0')
 }
 
+/** A lock of this process on a chat, with its fencing token. */
+export interface HeldLock {
+  readonly key: SessionKey
+  readonly worker: string
+  readonly token: string
+}
+
 /**
  * The chats that this process has locked, with their fencing tokens. A write to such a chat succeeds only while the
  * database holds the same token.
  */
 export class LockedChats {
-  readonly #tokens = new Map<string, string>()
+  readonly #locks = new Map<string, HeldLock>()
 
-  /** Returns the token of this process's lock on a chat, or undefined if it holds none. */
-  tokenOf(key: SessionKey): string | undefined {
-    return this.#tokens.get(joinKey(key))
+  /** Returns this process's lock on a chat, or undefined if it holds none. */
+  lockOf(key: SessionKey): HeldLock | undefined {
+    return this.#locks.get(joinKey(key))
   }
 
   /**
-   * Returns the tokens that the database must hold for a write: of the turn, and of the run that stays open in the chat. The response to
-   * a call needs only that of the turn: it is stored if the session still has the call.
+   * Returns the locks whose tokens the database must hold for a write: of the turn, and of the run that stays open in the chat. The
+   * response to a call needs only that of the turn: it is stored if the session still has the call.
    */
-  fenceOf([appName, userId, sessionId]: SessionKey, { isResponse = false } = {}): string[] {
+  fenceOf([appName, userId, sessionId]: SessionKey, { isResponse = false } = {}): HeldLock[] {
     const appNames = isResponse ? [appName] : [appName, appName + OPEN_RUN_LOCK]
-    return appNames.flatMap((name) => this.tokenOf([name, userId, sessionId]) ?? [])
+    return appNames.flatMap((name) => this.lockOf([name, userId, sessionId]) ?? [])
   }
 
-  hold(key: SessionKey, token: string): void {
-    this.#tokens.set(joinKey(key), token)
+  hold(key: SessionKey, { worker, token }: Pick<HeldLock, 'worker' | 'token'>): void {
+    this.#locks.set(joinKey(key), { key, worker, token })
+  }
+
+  /** Whether this process has not released a lock, nor taken it again. */
+  holds(lock: HeldLock): boolean {
+    return this.lockOf(lock.key) === lock
   }
 
   /** Returns false if this process does not hold this lock any more. */
   release(key: SessionKey, token: string): boolean {
-    return this.tokenOf(key) === token && this.#tokens.delete(joinKey(key))
+    return this.lockOf(key)?.token === token && this.#locks.delete(joinKey(key))
   }
 }
 

@@ -9,7 +9,9 @@ import { listApprovals } from '../../src/store/postgres/approval-sql.ts'
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts'
 import { FIRST_VERSION, versionAfter } from '../../src/store/schema-version.ts'
 import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
-import { key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
+import { OPEN_RUN_LOCK } from '../../src/locks/lock-names.ts'
+import { expectRefusal } from '../../src/store/contract/contract-test.ts'
+import { key, lockOf, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
 import { refusal } from '../store/support/subjects.ts'
 import { defer } from '../support/agents.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -78,6 +80,62 @@ test('[ST232] decisions do not wait for connections that turns have used up', as
   expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
   await pool.end()
 })
+
+test.each(['the turn', 'the live session'] as const)(
+  '[ST80] an event that waits for a connection while its process releases the lock of %s is stored, unless another process has taken a lock',
+  async (name) => {
+    await using database = await createDatabase()
+    const pool = new Pool({ connectionString: database.url, max: 1 })
+    {
+      await using store = await openPostgresStore({ pool })
+      await using other = await openPostgresStore({ connectionString: database.url })
+      const { sessions, approvals } = store
+      const session = await sessions.createSession(key)
+      const turn = { appName: key.appName, principalId: key.userId, chatId: key.sessionId }
+      const openRun = { ...turn, appName: turn.appName + OPEN_RUN_LOCK }
+      const [released, kept] = name === 'the turn' ? [turn, openRun] : [openRun, turn]
+      const lock = async (chat: typeof turn, token: string): Promise<void> => {
+        const own = { ...lockOf(token, 60_000), worker: 'one' }
+        expect(await approvals.lockChat(chat, own)).toBe(true)
+      }
+      // With a lease of 0 ms, every lock has expired.
+      const take = async (chat: typeof turn): Promise<void> =>
+        expect(await other.approvals.lockChat(chat, lockOf('two', 0))).toBe(true)
+      const appendDuring = async (id: string, work: () => Promise<void>): Promise<void> => {
+        const client = await pool.connect()
+        const appended = sessions.appendEvent({ session, event: textEvent(id) })
+        // It may be rejected before it is awaited.
+        appended.catch(() => undefined)
+        await expect.poll(() => pool.waitingCount).toBe(1)
+        await work().finally(() => client.release())
+        await appended
+      }
+      await lock(kept, 'kept')
+      await lock(released, 'first')
+      await appendDuring('released', () => approvals.unlockChat(released, 'first'))
+      await lock(released, 'second')
+      await appendDuring('locked again', async () => {
+        await approvals.unlockChat(released, 'second')
+        await lock(released, 'third')
+      })
+      const lost = appendDuring('lost before', async () => {
+        await take(released)
+        await approvals.unlockChat(released, 'third')
+      })
+      await expectRefusal(lost, 'lock-lost')
+      await other.approvals.unlockChat(released, 'two')
+      await lock(released, 'fourth')
+      const lostOther = appendDuring('other lost', async () => {
+        await approvals.unlockChat(released, 'fourth')
+        await take(kept)
+      })
+      await expectRefusal(lostOther, 'lock-lost')
+      const stored = (await readSession(sessions)).events.map(({ id }) => id)
+      expect(stored).toEqual(['released', 'locked again'])
+    }
+    await pool.end()
+  },
+)
 
 test('[ST231] a connection that ends as soon as it is ready does not end the process', async () => {
   await using database = await createDatabase()

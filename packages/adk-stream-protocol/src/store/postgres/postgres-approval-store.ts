@@ -308,14 +308,14 @@ export class PostgresApprovalStore implements ApprovalStore {
     if (!lock.reads) {
       const locked = await this.#decisions.query(this.#sql.lockChat, row)
       if (locked.length === 0) return false
-      this.#held.hold(key, token)
+      this.#held.hold(key, lock)
       return true
     }
     const position = this.#sessions.positionOf(key)
     const values = [...row, position.epoch, position.seq]
     const rows = await this.#decisions.query<SessionRow | LockedRow>(this.#sql.lockAndRead, values)
     if (rows.length === 0) return false
-    this.#held.hold(key, token)
+    this.#held.hold(key, lock)
     const { appName, principalId: userId, chatId: sessionId } = chat
     const found = rows.filter((each) => each.seq !== null)
     this.#sessions.keepLocked({ appName, userId, sessionId }, position, found)

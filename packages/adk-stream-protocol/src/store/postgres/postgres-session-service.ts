@@ -26,7 +26,7 @@ import {
   toSession,
   withoutTemp,
 } from '../stored-session-service.ts'
-import type { LockedChats, SessionKey } from '../keys.ts'
+import type { HeldLock, LockedChats, SessionKey } from '../keys.ts'
 import { checkName, isStorable, sessionKey } from '../keys.ts'
 import type { SessionCache, SessionHistory } from '../session-history.ts'
 import {
@@ -219,7 +219,8 @@ export class PostgresSessionService
         if (epoch === undefined) return false
         // Read for each attempt: this process may have unlocked the chat, or locked it again, since the last one.
         const fence = this.#held.fenceOf(key, { isResponse: isExpected })
-        const values = [...key, fence, ...rest, ...(epoch === null ? [] : [epoch]), ...state]
+        const tokens = fence.map(({ token }) => token)
+        const values = [...key, tokens, ...rest, ...(epoch === null ? [] : [epoch]), ...state]
         const shape = { isFenced: fence.length > 0, isExpected, isReplacement, scopes }
         const result = await this.#tryAppend(shape, values).finally(() => this.dropLocked(key))
         if (result === 'stored') return true
@@ -258,7 +259,7 @@ export class PostgresSessionService
   }
 
   /** Throws the reason why an append was refused. Returns if there is none any more. */
-  async #explain(run: RunStatement, key: SessionKey, fence: readonly string[]): Promise<void> {
+  async #explain(run: RunStatement, key: SessionKey, fence: readonly HeldLock[]): Promise<void> {
     await this.#checkLock(run, key, fence)
     const rows = await run(this.#sql.findCalls, [...key, []])
     if (rows.length === 0) throw sessionGone(key[2])
@@ -268,10 +269,17 @@ export class PostgresSessionService
   async #checkLock(
     run: RunStatement,
     key: SessionKey,
-    fence: readonly string[] = this.#held.fenceOf(key),
+    fence: readonly HeldLock[] = this.#held.fenceOf(key),
   ): Promise<void> {
     if (fence.length === 0) return
-    if ((await run(this.#sql.isLocked, [...key, fence])).length < fence.length) throw lockLost()
+    const rows = await run<LockRow>(this.#sql.findLocks, key)
+    const isLost = (lock: HeldLock): boolean => {
+      const row = rows.find((each) => each.app_name === lock.key[0])
+      if (row?.token === lock.token) return false
+      // If this process has released the lock since the fence was read, the lock is lost only if another one has taken it.
+      return this.#held.holds(lock) || (row !== undefined && row.worker !== lock.worker)
+    }
+    if (fence.some(isLost)) throw lockLost()
   }
 
   async #read(request: GetSessionRequest, key: SessionKey): Promise<Session | undefined> {
@@ -348,6 +356,12 @@ interface ReadSession {
 
 /** The only row of an empty page has null in the columns of its session. */
 type ListedRow = { readonly total: number } & (ListedSession | { readonly session_id: null })
+
+interface LockRow {
+  readonly app_name: string
+  readonly worker: string
+  readonly token: string
+}
 
 interface RewindRow {
   readonly session: number

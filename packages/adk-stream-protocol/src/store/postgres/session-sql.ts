@@ -60,9 +60,9 @@ export function sessionSql(schema: string) {
           SELECT FROM ${schema}.events
           WHERE events.session = sessions.session AND call_ids IS NOT NULL AND wanted = ANY (call_ids))) AS complete
       FROM ${schema}.sessions WHERE ${IN_SESSION}`,
-    isLocked: `
-      SELECT 1 FROM ${schema}.chat_locks
-      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 AND token = ANY ($4::text[]) FOR SHARE`,
+    findLocks: `
+      SELECT app_name, worker, token FROM ${schema}.chat_locks
+      WHERE app_name ${ofAppOrOpenRun('$1')} AND principal_id = $2 AND chat_id = $3 FOR SHARE`,
     lockSession: `
       SELECT session, created_at, initial_state FROM ${schema}.sessions WHERE ${IN_SESSION} FOR NO KEY UPDATE`,
     findEvent: `SELECT seq FROM ${schema}.events WHERE session = $1 AND event_id = $2`,

@@ -306,7 +306,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       () => this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs) === 1,
     )
     if (!isLocked) return false
-    this.#held.hold(key, token)
+    this.#held.hold(key, lock)
     try {
       if (reads) this.#sessions?.readLocked({ appName, userId, sessionId })
     } catch {

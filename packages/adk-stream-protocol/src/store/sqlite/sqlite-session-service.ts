@@ -41,7 +41,7 @@ import {
   decodeEvent,
   encodeEvent,
 } from '../session-history.ts'
-import type { SessionKey } from '../keys.ts'
+import type { HeldLock, SessionKey } from '../keys.ts'
 import { checkName, joinKey, LockedChats, sessionKey } from '../keys.ts'
 import type {
   ChangeTagReader,
@@ -98,7 +98,7 @@ export class SqliteSessionService
     const { session, isStored } = this.#takeLocked(request) ?? (await this.#read(request))
     if (isStored) return session
     const key = sessionKey(request)
-    if (this.#held.tokenOf(key) === undefined) return this.insertOrGet(request)
+    if (this.#held.lockOf(key) === undefined) return this.insertOrGet(request)
     this.#unstored.add(joinKey(key))
     return session
   }
@@ -245,7 +245,7 @@ export class SqliteSessionService
         this.#checkLock(key, fence)
         throw sessionGone(sessionId)
       }
-      const [first = null, second = null] = fence
+      const [first = null, second = null] = fence.map(({ token }) => token)
       if (statements.insertEvent.run(...row, first, second, fence.length) === 0) {
         this.#checkLock(key, fence)
         statements.replaceEvent.run(...row)
@@ -274,8 +274,8 @@ export class SqliteSessionService
   }
 
   /** Throws if another process has locked the chat since this process did. */
-  #checkLock(key: SessionKey, fence: readonly string[]): void {
-    const isHeld = (token: string) => this.#statements.isLocked.rows(...key, token).length > 0
+  #checkLock(key: SessionKey, fence: readonly HeldLock[]): void {
+    const isHeld = ({ token }: HeldLock) => this.#statements.isLocked.rows(...key, token).length > 0
     if (!fence.every(isHeld)) throw lockLost()
   }
 
