@@ -50,6 +50,18 @@ function typesOf(person: Person, approvalId: string): Promise<string[] | undefin
   return person.approval(approvalId).then((found) => found?.history.map(({ type }) => type))
 }
 
+/** Returns the results of calls that the chat contains. */
+async function readResults({ store }: Pair): Promise<unknown[]> {
+  const session = await store.sessions.getSession({
+    appName: 'adk-stream-protocol',
+    userId: 'hanako',
+    sessionId: 'chat-1',
+  })
+  return (session?.events ?? []).flatMap(({ content }) =>
+    (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.response ?? []),
+  )
+}
+
 type FeedEvent = Readonly<Record<string, unknown>>
 
 /** Opens the feed of the chat. Returns an array to which each event is added when it is reported. */
@@ -624,16 +636,62 @@ test('[LV14] the result of a browser tool that another server accepts is the onl
   expect(toolParts((await pair.atOne.messages())[1])).toMatchObject([
     { state: 'output-available', output: TOKYO },
   ])
-  const session = await pair.store.sessions.getSession({
-    appName: 'adk-stream-protocol',
-    userId: 'hanako',
-    sessionId: 'chat-1',
-  })
-  const results = (session?.events ?? []).flatMap(({ content }) =>
-    (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.response ?? []),
-  )
-  expect(results).toEqual([TOKYO])
+  expect(await readResults(pair)).toEqual([TOKYO])
 })
+
+test.each([
+  ['', false],
+  [', also if a client sends it there', true],
+])(
+  '[LV14] a server that stood still while another one used the result of a browser tool does not use it again%s',
+  async (_name, isSentAgain) => {
+    await using folder = await makeFolder()
+    const { opened, openStore } = keepOpened(folder.database)
+    const tools = [locationTool({ timeoutMs: 60_000 })]
+    await using pair = await openPair({ ...LIVE, tools, openStore })
+    const { signals } = (await opened[1]) ?? {}
+    if (!signals) throw new Error('The first server has signals.')
+    await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
+    client.say(ASK)
+    await whole(client)
+    // The first server is asked to take the output, and continues when the second one has used it.
+    const continued = defer()
+    const take = signals.take.bind(signals)
+    signals.take = async (worker) => {
+      const taken = await take(worker)
+      if (taken.some(({ kind }) => kind === 'live-output')) await continued.promise
+      return taken
+    }
+    let replies = 0
+    const send = signals.send.bind(signals)
+    signals.send = async (worker, signal) => {
+      await send(worker, signal)
+      if (signal.kind === 'reply') replies += 1
+    }
+    const [, message] = await pair.atTwo.messages()
+    const parts = message?.parts.map((part) =>
+      part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+    )
+    const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+    expect((await pair.atTwo.post('/stream', body)).body).toContain('are.')
+    let status = isSentAgain ? 503 : 200
+    while (status !== 200) ({ status } = await pair.atOne.post('/stream', body))
+    continued.resolve()
+    await expect.poll(() => replies).toBeGreaterThan(1)
+    client.say('[[say And on.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('And on.')
+    expect(await readResults(pair)).toEqual([TOKYO])
+    expect((await pair.atOne.messages()).map(textOf)).toEqual([
+      ASK,
+      'There you are.',
+      '[[say And on.]]',
+      'And on.',
+    ])
+    // The model that made the call has not received a result.
+    const [held] = pair.one.emulator.live.sessions
+    expect(JSON.stringify(held?.received)).not.toContain('toolResponse')
+  },
+)
 
 test('[EV100] clients that watch at any server receive the decision, the result and the end of the reply', async () => {
   await using pair = await openPair(LIVE)

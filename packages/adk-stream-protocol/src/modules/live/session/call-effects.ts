@@ -95,6 +95,12 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
         ? endInside(live, call)
         : resumeFollowUp(live, call)
     case 'settle-with-output': {
+      // LV14: while this process did not respond, another one may have taken the output.
+      const isAnswered = () => live.session.isAnswered(call.id)
+      if (await repeatWhileAway(isAnswered, () => live.calls.isOpen(call))) {
+        live.calls.remove(call)
+        return live.onLost()
+      }
       const response = asClientTool(call.tool)?.toResponse(effect.output.result) ?? BROKEN
       return settleCall(live, call, response, { isOutput: true })
     }

@@ -48,6 +48,15 @@ export class SessionWriter {
     return events.some((event) => hasFinalResponse(event, toolCallId))
   }
 
+  /** Whether the final response of a call is stored, also by another process. */
+  async isAnswered(toolCallId: string): Promise<boolean> {
+    const { session, sessionService } = this.#context ?? {}
+    if (!session || !sessionService) return false
+    const { appName, userId, id: sessionId } = session
+    const stored = await sessionService.getSession({ appName, userId, sessionId })
+    return stored?.events.some((event) => hasFinalResponse(event, toolCallId)) === true
+  }
+
   async append(event: Event): Promise<void> {
     await this.#write(event, async (service, session) => {
       await service.appendEvent({ session, event })
