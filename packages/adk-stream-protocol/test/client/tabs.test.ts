@@ -161,6 +161,46 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
+  test.each([
+    { left: 'HTTP', hasLocks: true },
+    { left: 'HTTP', hasLocks: false },
+    { left: 'socket', hasLocks: true },
+    { left: 'socket', hasLocks: false },
+  ])(
+    '[CL25] a tool that runs while its page changes to a chat with another transport runs once, and that chat sends the output: $left, locks: $hasLocks',
+    async ({ left: from, hasLocks }) => {
+      vi.stubGlobal('document', new EventTarget())
+      if (hasLocks) vi.stubGlobal('navigator', { locks: new FakeLocks() })
+      await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const overHttp = (): Promise<ClientChat> => openSse(page.sse(), version)
+      const left = from === 'HTTP' ? await overHttp() : await page.open()
+      const [begun, release] = [defer(), defer()]
+      let runs = 0
+      const tools = {
+        get_location: () => {
+          runs += 1
+          begun.resolve()
+          return release.promise.then(() => TOKYO)
+        },
+      }
+      runBrowserTools(left.attached, tools)
+      void left.send(ASK)
+      await begun.promise
+      left.attached.detach()
+      await left.rest()
+      const chat = from === 'HTTP' ? await page.open() : await overHttp()
+      runBrowserTools(chat.attached, tools)
+      void chat.resume()
+      await chat.until(() => toolParts(chat.lastMessage).length === 1)
+      release.resolve()
+      await chat.untilShown('There you are.')
+      expect(runs).toBe(1)
+      expect(testBridge.lastPrompt).toContain('139.7')
+      expect(chat.errors).toEqual([])
+    },
+  )
+
   test.each(['held', 'HTTP'])(
     '[CL12] a call whose approval request comes late does not run before it, in any tab, %s',
     async (mode) => {

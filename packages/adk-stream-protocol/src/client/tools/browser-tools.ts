@@ -147,13 +147,17 @@ export interface PageCall {
   readonly isPending: () => Promise<boolean>
 }
 
-/** The outputs of calls that a page runs, by transport: a chat that is closed and opened again finds the calls that it started. */
+/**
+ * The outputs of calls that a page runs, by its document: a chat that is closed and opened again, also with another transport, finds the
+ * calls that it started. Without a document, by transport.
+ */
 const PAGE_OUTPUTS = new WeakMap<object, Map<string, Promise<ToolOutput | undefined>>>()
 
-/** Runs a call once per transport. Resolves with its output, or with undefined if another tab ran it. */
+/** Runs a call once per page. Resolves with its output, or with undefined if another tab ran it. */
 function runOnce(transport: object, call: PageCall): Promise<ToolOutput | undefined> {
-  const outputs = PAGE_OUTPUTS.get(transport) ?? new Map<string, Promise<ToolOutput | undefined>>()
-  PAGE_OUTPUTS.set(transport, outputs)
+  const { document: page = transport } = globalThis as { document?: object }
+  const outputs = PAGE_OUTPUTS.get(page) ?? new Map<string, Promise<ToolOutput | undefined>>()
+  PAGE_OUTPUTS.set(page, outputs)
   const start = async (): Promise<ToolOutput | undefined> => {
     const { how, release } = await claimCall(call.toolCallId)
     if (how === 'first' || (await call.isPending())) return runCall(call)
