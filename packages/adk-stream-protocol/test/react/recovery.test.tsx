@@ -1,11 +1,13 @@
 import { Chat } from '@ai-sdk/react'
 import { act, screen, waitFor } from '@testing-library/react'
+import type { ChatTransport } from 'ai'
 import { describe, expect, test } from 'vitest'
 
 import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { type AdkUIMessage, attachChat, sseTransport } from '../../src/client/index.ts'
 import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
+import { type Deferred, defer } from '../../src/shared/async.ts'
 import { apiKey } from '../../src/server/auth/authenticate.ts'
 import { PEOPLE, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -222,6 +224,66 @@ test('[RE20] a page that lacks a newer message repeats the reply to that one, no
   const messages = [ASKED, reply, { ...ASKED, id: 'next' }]
   await recoverChat(chat, { loadChat: async () => ({ messages, running: false, position: '3.e' }) })
   expect(sent).toEqual([messages])
+})
+
+/** A chat whose first request fails, on a server that has its message and no reply. Records the messages that are sent after it. */
+function openFailing() {
+  const sent: string[][] = []
+  const loads: Deferred<void>[] = []
+  const reply = defer()
+  let hasFailed = false
+  const transport: ChatTransport<AdkUIMessage> = {
+    reconnectToStream: async () => null,
+    sendMessages: async ({ messages }) => {
+      if (!hasFailed) {
+        hasFailed = true
+        throw new TypeError('fetch failed')
+      }
+      sent.push(messages.map(({ id }) => id))
+      await reply.promise
+      return new ReadableStream({ start: (stream) => stream.close() })
+    },
+  }
+  const loadChat = async () => {
+    const load = defer()
+    loads.push(load)
+    await load.promise
+    return { messages: [ASKED], running: false, position: '1.e' }
+  }
+  /** Responds to all loads, and then ends the reply. */
+  const end = async (): Promise<void> => {
+    for (const load of loads) load.resolve()
+    // What follows a response waits for nothing else.
+    await new Promise(setImmediate)
+    reply.resolve()
+  }
+  return { sent, loads, transport, loadChat, end }
+}
+
+test('[RE20] a chat recovers once when the person returns to the page, which the browser reports twice', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const { sent, loads, transport, loadChat, end } = openFailing()
+  const page = browser.show({ transport, api: Object.assign(browser.api, { loadChat }) })
+  void page.chat.sendMessage(ASKED)
+  await waitFor(() => expect(page.chat.problem?.kind).toBe('disconnected'))
+  document.dispatchEvent(new window.Event('visibilitychange'))
+  window.dispatchEvent(new window.Event('focus'))
+  const clicked = page.chat.recover()
+  await act(() => Promise.all([clicked, end()]))
+  expect(sent).toEqual([['asked']])
+  expect(loads).toHaveLength(1)
+})
+
+test('[RE20] a chat sends nothing of its own accord if the person sends a message while it recovers', async () => {
+  const { sent, transport, loadChat, end } = openFailing()
+  const chat = new Chat<AdkUIMessage>({ transport })
+  await chat.sendMessage(ASKED)
+  expect(chat.status).toBe('error')
+  const recovered = recoverChat(chat, { loadChat })
+  const replied = chat.sendMessage({ ...ASKED, id: 'next' })
+  await Promise.all([recovered, replied, end()])
+  expect(sent).toEqual([['asked', 'next']])
 })
 
 /** Responds as a server on which no turn is running. */

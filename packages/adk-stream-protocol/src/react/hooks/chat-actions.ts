@@ -2,7 +2,7 @@ import type { UIMessage, UITools } from 'ai'
 import type { Chat } from '@ai-sdk/react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
-import type { ToolOutput } from '../../client/sync/attachable-chat.ts'
+import { isBusy, type ToolOutput } from '../../client/sync/attachable-chat.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { mergeStored } from '../../client/sync/merge-stored.ts'
 import { AdkError } from '../../client/adk-error.ts'
@@ -100,14 +100,35 @@ function findApproval(messages: readonly UIMessage[], approvalId: string): Appro
     .find((approval) => approval.approvalId === approvalId)
 }
 
-/** Recovers a chat from a problem: compares with the server's messages, or uses only those of the page without an `api`. Never repeats a call that ran. */
+/** The recoveries that load what is stored, by chat. */
+const LOADING = new WeakMap<object, Promise<void>>()
+
+/**
+ * Recovers a chat from a problem: compares with the server's messages, or uses only those of the page without an `api`. Never repeats a
+ * call that ran. Several at the same time, as when the person returns to the page, are one.
+ */
 export async function recoverChat<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
   api: Pick<AdkApi, 'loadChat'> | undefined,
   attached?: AttachedChat,
 ): Promise<void> {
+  if (isBusy(chat)) return
   if (!api) return recoverLocally(chat)
-  const stored = await loadStored<Tools>(chat.id, api)
+  const recovered = LOADING.get(chat) ?? compareAndRecover(chat, api, attached)
+  LOADING.set(chat, recovered)
+  return recovered
+}
+
+async function compareAndRecover<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  api: Pick<AdkApi, 'loadChat'>,
+  attached: AttachedChat | undefined,
+): Promise<void> {
+  const { error } = chat
+  const loading = loadStored<Tools>(chat.id, api)
+  const stored = await loading.finally(() => LOADING.delete(chat))
+  // What was loaded may be older than a request that was sent meanwhile.
+  if (isBusy(chat) || chat.error !== error) return
   const recovery = planRecovery(chat.messages, stored)
   switch (recovery.step) {
     case 'resend':
