@@ -780,6 +780,39 @@ describe('positions', () => {
     },
   )
 
+  test.each([
+    { name: 'with a feed', start: AT_1, events: [[stored('2.f')]] },
+    { name: 'without a feed', start: baseOf('1.e', 'u1', 'm1'), events: [] },
+  ] as const)(
+    '[CL903] a message that was sent while older messages were loaded stays, and all are loaded again, $name',
+    ({ start, events }) => {
+      const messages = [...SHOWN, { ...USER, id: 'u2' }, assistant('m2')]
+      const { state } = run(
+        [
+          [startOf('m2'), { ...BUSY, messages: SHOWN }],
+          [readFrom('1.e', '2.f'), { ...BUSY, messages }],
+          [IDLE, { messages }],
+          ...events.map(([event]) => [event, { messages }] as const),
+        ],
+        start,
+      )
+      const loaded = { messages: SHOWN, running: false, position: '1.e' }
+      const event = { type: 'reloaded', loaded, shown: SHOWN } as const
+      expect(nextSync(state, event, view({ messages }))[1]).toEqual([
+        { type: 'set-messages', messages },
+        { type: 'notify' },
+        { type: 'load', after: undefined },
+      ])
+    },
+  )
+
+  test('[CL903] what the feed has reported after messages were loaded elsewhere is loaded', () => {
+    const loaded = { messages: SHOWN, running: false, position: '1.e' }
+    const start = { ...AT_1, news: { position: '2.f' } }
+    const { types } = run([[{ type: 'reloaded', loaded }, { messages: SHOWN }]], start)
+    expect(types).toEqual(['set-messages', 'notify', 'load'])
+  })
+
   test('[CL1602] a message that could not be sent is shown after a reply that was read meanwhile', () => {
     const unsent = { ...USER, id: 'u2' }
     const reply = assistant('m1')

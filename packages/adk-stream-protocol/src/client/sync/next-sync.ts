@@ -55,7 +55,6 @@ import {
 } from './sync-responses.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
-import type { StoredConversation } from '../connection/transport.ts'
 
 /** The state of a chat that was just attached. */
 export const START: AttachedSync = {
@@ -152,7 +151,7 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'catch-up-failed':
       return onCatchUpFailed(state, event.error)
     case 'reloaded':
-      return onReloaded(state, chat, event.loaded)
+      return onReloaded(state, chat, event)
     case 'stopped':
       // CL1800: the page marks the reply as stopped, which no position covers. It may have ended before.
       return requestCatchUp(withoutBase(state), chat)
@@ -216,13 +215,22 @@ function onChunk(
 }
 
 /** Shows stored messages that were not loaded for `catchUp`, with what only this page has. */
-function onReloaded(state: AttachedSync, chat: ChatView, loaded: StoredConversation): Step {
-  // The stored messages leave out the turn that is running, for this page or for another one.
-  const isPartial = loaded.running || chat.isBusy
+function onReloaded(
+  state: AttachedSync,
+  chat: ChatView,
+  { loaded, shown = chat.messages }: Extract<SyncEvent, { type: 'reloaded' }>,
+): Step {
   const stored = toStored(loaded, state.base, chat.messages)
+  const known = new Set([...shown, ...stored].map(({ id }) => id))
+  // The chat has sent and read something since the request.
+  const isOutdated = !chat.isBusy && chat.messages.some(({ id }) => !known.has(id))
+  // The stored messages leave out the turn that is running, for this page or for another one.
+  const isPartial = loaded.running || chat.isBusy || isOutdated
   // A message that could not be sent is on this page only.
   const messages = mergeStored(stored, chat, { keepAll: isPartial || chat.hasFailed })
-  return [withBase(state, loaded, stored), [setMessages(messages), NOTIFY]]
+  const next = isOutdated ? withoutBase(state) : withBase(state, loaded, stored)
+  const following = catchUpIfBehind(next, { ...chat, messages })
+  return withEffects([setMessages(messages), NOTIFY], following)
 }
 
 /** Shows a decision before the chat reads its outcome: the AI SDK does not take it from the outcome. */

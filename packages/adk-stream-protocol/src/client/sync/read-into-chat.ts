@@ -18,10 +18,11 @@ interface Reloaded {
 }
 
 /** Shows the stored messages. Returns undefined if they cannot be loaded. */
-export async function reload({ load, dispatch }: SyncContext): Promise<Reloaded | undefined> {
+export async function reload({ chat, load, dispatch }: SyncContext): Promise<Reloaded | undefined> {
+  const { messages: shown } = chat
   const loaded = await load()
   if (!loaded) return undefined
-  await dispatch({ type: 'reloaded', loaded })
+  await dispatch({ type: 'reloaded', loaded, shown })
   return { known: loaded.messages.map(({ id }) => id), isRunning: loaded.running }
 }
 

@@ -150,8 +150,12 @@ export type SyncEvent =
   /** The stored conversation, loaded for `catchUp`. Undefined if there is no way to load it. */
   | { readonly type: 'loaded'; readonly loaded: StoredConversation | undefined }
   | { readonly type: 'catch-up-failed'; readonly error: unknown }
-  /** The stored conversation, loaded for any other reason. */
-  | { readonly type: 'reloaded'; readonly loaded: StoredConversation }
+  /** The stored conversation, loaded for any other reason. `shown`: the messages when it was requested, if the chat has requested it. */
+  | {
+      readonly type: 'reloaded'
+      readonly loaded: StoredConversation
+      readonly shown?: readonly MessageView[]
+    }
   /** The server has handled the stop of a reply, which may have ended before (CL916). */
   | { readonly type: 'stopped' }
   /** The page has marked the last message as stopped. */
