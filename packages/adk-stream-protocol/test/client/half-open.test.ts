@@ -81,6 +81,35 @@ test('[CL36] a server that responds to pings keeps its connection, and is not pi
   transport.close()
 })
 
+test('[CL10] a stop on a half-open connection is sent again over another one, until a ping after it is answered', async () => {
+  const transport = open()
+  const stopping = new AbortController()
+  const opened = transport.sendMessages({
+    chatId: 'chat-1',
+    trigger: 'submit-message',
+    messageId: undefined,
+    messages: [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hello.' }] }],
+    abortSignal: stopping.signal,
+  })
+  await vi.advanceTimersByTimeAsync(1)
+  const [first] = SilentSocket.opened
+  const requestId = first?.sent[0]?.['requestId']
+  first?.receive({ type: 'start', requestId })
+  await opened
+  stopping.abort()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(first?.sent.slice(1, 3)).toMatchObject([{ type: 'abort', stop: true }, { type: 'ping' }])
+  const [, second, third] = SilentSocket.opened
+  const stop = { type: 'stop', id: 'chat-1', messageId: 'u1' }
+  for (const { sent } of [second, third].flatMap((each) => each ?? []))
+    expect(sent[0]).toEqual(stop)
+  const nonce = third?.sent.findLast(({ type }) => type === 'ping')?.['nonce']
+  third?.receive({ type: 'pong', nonce })
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect(SilentSocket.opened).toHaveLength(3)
+  transport.close()
+})
+
 test('[CL36] audio that the network cannot send is dropped', async () => {
   const transport = open()
   transport.watch('chat-1', undefined, { audio: 'binary' })

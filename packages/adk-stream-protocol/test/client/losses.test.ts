@@ -307,4 +307,40 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.text).toBe('Next.')
     expect(chat.error).toBeUndefined()
   })
+
+  test('[CL10] a stop that is lost with its connection is sent again over the next one', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    const reply = chat.send('[[say So far.]][[wait never]]')
+    await chat.untilShown('So far.')
+    loseFrames(page)
+    await chat.stop()
+    await reply
+    page.cut()
+    const { id } = chat.lastMessage ?? {}
+    await expect
+      .poll(async () => (await page.load('chat-1')).at(-1), WAIT)
+      .toMatchObject({ id, metadata: { stopped: true } })
+    expect(page.sent).toContainEqual({ type: 'stop', id: 'chat-1', messageId: id })
+    await chat.rest()
+    expect(chat.text).toBe('So far.')
+    expect(chat.errors).toEqual([])
+  })
+
+  test('[CL10] [CL1951] stop() of a reply that the page resumes without a connection stops it', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    await using first = new ClientPage({ url: testBridge.url, version })
+    const started = await first.open()
+    const reply = started.send('[[say So far.]][[wait never]]')
+    await started.untilShown('So far.')
+    await using second = new ClientPage({ url: testBridge.url, version })
+    const chat = await second.open()
+    const resumed = chat.resume()
+    expect(second.types).toEqual([])
+    await chat.stop()
+    await Promise.all([resumed, reply])
+    const { messages } = await second.sse().loadChat('chat-1')
+    expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
+  })
 })

@@ -285,6 +285,80 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(chat.text).toBe('Next.Whole.')
   })
 
+  test.each(['without a connection', 'at a proxy without a server'])(
+    '[CL10] a stop %s is sent again over HTTP, and the reply is not resumed before',
+    async (place) => {
+      await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+      const net = new CuttableFetch()
+      const transport = sseTransport({
+        url: testBridge.url,
+        headers: HEADERS,
+        // A page keeps trying.
+        backoff: { firstMs: 1, maxMs: 5, attempts: 2 },
+        fetch: async (input, init) => {
+          if (place === 'without a connection') return net.fetch(input, init)
+          // The requests to resume the reply arrive.
+          if (!String(input).includes('/stop')) return fetch(input, init)
+          const answered = await net.fetch(input, init).catch(() => undefined)
+          return answered ?? new Response('Bad gateway', { status: 502 })
+        },
+      })
+      const chat = await openSse(transport, version)
+      const reply = chat.send('[[say So far.]][[wait never]]')
+      await chat.untilShown('So far.')
+      net.fail(1_000)
+      net.cut()
+      await chat.stop()
+      await reply
+      const stops = (): number => net.requests.filter((each) => each.endsWith('/stop')).length
+      await expect.poll(stops, POLL).toBeGreaterThan(4)
+      await chat.resume()
+      expect(chat.text).toBe('So far.')
+      net.fail(0)
+      const { api } = sseTransport({ url: testBridge.url, headers: HEADERS })
+      await expect
+        .poll(async () => (await api.loadChat('chat-1')).messages.at(-1), POLL)
+        .toMatchObject({ id: chat.lastMessage?.id, metadata: { stopped: true } })
+      await chat.rest()
+      expect(chat.text).toBe('So far.')
+      expect(chat.errors).toEqual([])
+    },
+  )
+
+  test('[CL10] [CL1951] of two stops before the server has found the reply to resume, over HTTP, none stops the next reply', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    const arrives = defer()
+    const finding: Promise<Response>[] = []
+    const stops: string[] = []
+    const late: typeof fetch = (input, init) => {
+      const url = String(input)
+      if (url.includes('/stop')) stops.push(url)
+      if (!url.includes('/stream/')) return fetch(input, init)
+      const aborted = new Promise((resolve) =>
+        init?.signal?.addEventListener('abort', resolve, { once: true }),
+      )
+      const found = Promise.race([arrives.promise, aborted]).then(() => fetch(input, init))
+      finding.push(found)
+      return found
+    }
+    const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: late })
+    const chat = new ApprovingChat(version.open({ id: 'chat-1', messages: [], transport }), {})
+    for (let count = 0; count < 2; count += 1) {
+      const resumed = chat.resume()
+      await Promise.all([chat.stop(), resumed])
+    }
+    const next = chat.send('[[say Next.]][[wait more]][[say Whole.]]')
+    await chat.untilShown('Next.')
+    arrives.resolve()
+    await Promise.allSettled(finding)
+    // A stop would have been sent before this request.
+    await transport.api.listChats()
+    expect(stops).toEqual([])
+    testBridge.emulator.release('more')
+    await next
+    expect(chat.text).toBe('Next.Whole.')
+  })
+
   test('[CL10] stop() over HTTP stops the turn of a message that was sent while the page resumed', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const [isShown, isJoined] = [defer(), defer()]

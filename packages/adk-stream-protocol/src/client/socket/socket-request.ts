@@ -31,7 +31,7 @@ export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
 /**
  * `unsent`. `sent`: no reply yet. `reading`: the server streams the reply. `resuming`: the connection was lost during the reply, and the
  * server was asked for the rest of it. `checking`: it was lost before the reply, and the server was asked whether a turn is running.
- * `stopping`: stopped here, but not yet on the server. `finding`: stopped here, and the server was asked whether a turn is running. `ended`.
+ * `stopping`: stopped here, and the server has not confirmed it. `finding`: stopped here, and the server was asked whether a turn is running. `ended`.
  */
 type RequestState =
   | 'unsent'

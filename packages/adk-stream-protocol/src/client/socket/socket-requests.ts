@@ -83,6 +83,7 @@ export class SocketRequests {
     const request = this.#requests.get(frame.requestId)
     if (!request) return
     if (request.state === 'finding') return this.#stopFound(request, frame)
+    if (request.state === 'stopping') return
     switch (frame.type) {
       case 'start':
         return this.#start(request)
@@ -128,11 +129,12 @@ export class SocketRequests {
     for (const request of this.#abandonedIn(chatId)) if (request.isWaiting) this.#leave(request)
   }
 
-  failAll(error: unknown, { keepResponses }: { readonly keepResponses: boolean }): void {
+  /** Unless it is final, responses and stops that name their message are kept: they are sent when the server can be reached. */
+  failAll(error: unknown, { isFinal }: { readonly isFinal: boolean }): void {
     for (const request of this.#all) {
       const isUnconfirmed = request.state === 'unsent' || request.state === 'sent'
-      if (keepResponses && isUnconfirmed && request.responseIds.length > 0) continue
-      this.#fail(request, error)
+      const hasResponses = isUnconfirmed && request.responseIds.length > 0
+      if (isFinal || !(hasResponses || request.state === 'stopping')) this.#fail(request, error)
     }
   }
 
@@ -299,14 +301,17 @@ export class SocketRequests {
 
   #stop(request: SocketRequest): void {
     if (!request.isOpen) return
-    const { state } = request
+    const { state, frame } = request
     request.end()
+    if (state === 'unsent' && frame.type === 'send') {
+      this.#requests.delete(request.id)
+      return this.#refuseResponses(request, DECISION_CANCELLED)
+    }
     const isNamed = request.stoppedMessageId !== undefined
-    const isFound = isNamed || state === 'reading'
-    if (state === 'unsent' || (isFound && this.#abort(request))) this.#requests.delete(request.id)
-    else request.state = isNamed ? 'stopping' : 'finding'
-    if (state === 'unsent') this.#refuseResponses(request, DECISION_CANCELLED)
-    else if (request.state !== 'finding') void this.#settle(request, state)
+    const isAborted = (isNamed || state === 'reading') && this.#abort(request)
+    request.state = isNamed ? 'stopping' : 'finding'
+    if (isAborted && !isNamed) this.#requests.delete(request.id)
+    if (isAborted || isNamed) void this.#settle(request, state)
   }
 
   /**
@@ -319,21 +324,26 @@ export class SocketRequests {
     void this.#settle(request, 'ended')
   }
 
-  /** The responses of a stopped request may have arrived. The server has handled the request when it answers a ping. */
+  /**
+   * The server has handled a stop, and the request before it, when it answers a ping. If it does not, the stop may have been lost with its
+   * connection: it is sent again over the next one.
+   */
   async #settle(request: SocketRequest, state: SocketRequest['state']): Promise<void> {
     const { findObserver, ping } = this.#dependencies
-    await ping().catch(() => undefined)
+    for (let isHandled = false; !isHandled;)
+      isHandled = await ping().then(
+        () => true,
+        () => request.state !== 'stopping',
+      )
+    this.#requests.delete(request.id)
     const hasNoReply = state === 'sent' || state === 'checking'
     if (hasNoReply && request.responseIds.length > 0)
       this.#refuseResponses(request, new DOMException('The request was stopped.', 'AbortError'))
     else if (request.chat) findObserver(request.chatId, request.chat)?.onStopped()
   }
 
-  /** The request was stopped while there was no connection. */
-  #stopAgain(request: SocketRequest): void {
-    const { chatId: id, stoppedMessageId: messageId } = request
+  /** The connection was lost before the server confirmed the stop. */
+  #stopAgain({ chatId: id, stoppedMessageId: messageId }: SocketRequest): void {
     this.#dependencies.socket().send({ type: 'stop', id, messageId })
-    this.#requests.delete(request.id)
-    request.state = 'ended'
   }
 }

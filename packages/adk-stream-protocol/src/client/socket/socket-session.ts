@@ -169,7 +169,7 @@ export class SocketSession {
 
   /** Texts, decisions and tool results wait in a page, which keeps trying. The person can take a decision back. */
   #onGivenUp(error: unknown, isFinal: boolean): void {
-    this.requests.failAll(error, { keepResponses: !isFinal })
+    this.requests.failAll(error, { isFinal })
     if (isFinal) this.outbox.failAll(error)
     const unsent = this.#unsent
     this.#unsent = []

@@ -37,7 +37,7 @@ import {
 } from '../connection/connection-state.ts'
 import { type WireObserver, type WireTap, createTap } from '../connection/wire-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
-import { AdkError, disconnected } from '../adk-error.ts'
+import { AdkError, disconnected, isTemporary } from '../adk-error.ts'
 
 /** Options of `sseTransport`. */
 export interface SseTransportOptions extends HttpOptions {
@@ -75,8 +75,8 @@ export class SseTransport
   readonly #backoff: Required<Backoff>
   /** The newest stream of each chat. */
   readonly #newest = new Map<string, SseStream>()
-  /** The stops of chats that wait to know their message. Aborted when the chat sends another one. */
-  readonly #unnamedStops = new Map<string, AbortController>()
+  /** The streams whose stops the server has not confirmed. A stop that does not know its message is given up when the chat sends another one. */
+  readonly #stopping = new Map<SseStream, AbortController>()
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
     this.#agent = agent
@@ -187,6 +187,8 @@ export class SseTransport
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId, headers, abortSignal } = options
+    // What the person has stopped does not go on in a page while the server does not know it. `onStopped` follows.
+    if (this.#observers.find(chatId) && this.#stoppingIn(chatId).length > 0) return null
     const tap = this.#observe && createTap(this.#observe, { chatId, trigger: 'resume' })
     const opening = { source: 'resumed', joins: true, tap, signal: abortSignal } as const
     const stream = this.#open(chatId, opening)
@@ -259,7 +261,9 @@ export class SseTransport
   }
 
   #open(chatId: string, { source, joins, tap, signal, messageId }: OpenOptions): SseStream {
-    if (source === 'requested') this.#unnamedStops.get(chatId)?.abort()
+    if (source === 'requested')
+      for (const [stopped, sending] of this.#stoppingIn(chatId))
+        if (stopped.messageId === undefined) sending.abort()
     const closing = new AbortController()
     const stream: SseStream = {
       chatId,
@@ -306,26 +310,44 @@ export class SseTransport
       const newest = this.#newest.get(chatId)
       const isReplaced = newest?.source === 'resumed' && newest !== stream
       if (source === 'resumed' && isReplaced) return
-      // The chat does not show the reply any more, whether or not the request succeeds.
-      const stopped = this.#stopTurn(stream).catch(() => undefined)
+      const stopped = this.#stopTurn(stream)
       stream.stopped.current = stopped
       void stopped.then(() => this.#observers.find(chatId, chat)?.onStopped())
     })
   }
 
-  /** A stop names its message: one that arrives late must not stop the reply to a later message. */
-  async #stopTurn({ chatId, messageId }: SseStream): Promise<void> {
-    if (messageId !== undefined) return this.api.stopChat(chatId, messageId)
+  #stoppingIn(chatId: string): [SseStream, AbortController][] {
+    return [...this.#stopping].filter(([stopped]) => stopped.chatId === chatId)
+  }
+
+  /** Stops the turn of a stream as soon as the server can be reached. A page keeps trying if the stop names its message. */
+  async #stopTurn(stream: SseStream): Promise<void> {
+    const { chatId, chat } = stream
+    const backoff = this.#backoff
     const sending = new AbortController()
-    this.#unnamedStops.set(chatId, sending)
-    const { signal } = sending
-    try {
-      const running = await this.#http.send(resumePath(chatId), { signal })
-      if (running.status !== 204) await this.api.stopChat(chatId, readMessageId(running))
-    } finally {
-      if (this.#unnamedStops.get(chatId) === sending) this.#unnamedStops.delete(chatId)
-      sending.abort()
+    this.#stopping.set(stream, sending)
+    for (let attempt = 0; !sending.signal.aborted; attempt += 1) {
+      try {
+        await this.#sendStop(stream, sending.signal)
+        sending.abort()
+      } catch (error) {
+        const isKept = stream.messageId !== undefined && this.#observers.find(chatId, chat)
+        if (!isTemporary(error) || (attempt >= backoff.attempts && !isKept)) sending.abort()
+        await waitForNextAttempt(delayBefore(attempt, backoff), sending.signal)
+      }
     }
+    this.#stopping.delete(stream)
+  }
+
+  /** A stop names its message: one that arrives late must not stop the reply to a later message. */
+  async #sendStop(stream: SseStream, signal: AbortSignal): Promise<void> {
+    const { chatId } = stream
+    if (stream.messageId === undefined) {
+      const running = await this.#http.send(resumePath(chatId), { signal })
+      if (running.status === 204) return
+      stream.messageId = readMessageId(running)
+    }
+    await this.api.stopChat(chatId, stream.messageId)
   }
 
   async *#chunks(
@@ -432,7 +454,7 @@ interface SseStream {
   readonly signal: AbortSignal
   /** The message that the turn writes, or that it replies to. Undefined until a resumed stream is found. */
   messageId: string | undefined
-  /** Resolves when the server has stopped the turn. Undefined if the person did not stop it. */
+  /** Resolves when the server has stopped the turn, or cannot do it. Undefined if the person did not stop it. */
   readonly stopped: { current?: Promise<unknown> }
   /** Adds a chunk to the stream. Undefined before the response. */
   push?: (chunk: Chunk) => void
