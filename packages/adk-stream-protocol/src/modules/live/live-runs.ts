@@ -179,6 +179,8 @@ export class LiveRuns {
     const stored: Promise<boolean>[] = []
     const recorded = await run.messages.keepOpen(async () => {
       const decided = await record()
+      // LV20: the session may have ended meanwhile, and a turn of the chat continues the call.
+      if (!run.isOpen || this.find(chat) !== run) return { decided, outputs, opening: undefined }
       const others = outputs.filter((output) => {
         const submitted = run.calls?.submitOutput(output)
         if (submitted?.isTaken) stored.push(submitted.isStored)

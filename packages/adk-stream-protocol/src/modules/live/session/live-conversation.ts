@@ -134,6 +134,7 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
       message.isPromptKnown = true
       const decided = await decide?.()
       if (decided) return await this.#showDecision(message, decided)
+      if (this.#state !== 'open') throw new ProtocolError('unavailable')
       this.input.sendMessage(message, content)
       return this.messages.open(message, { background: false })
     } finally {
