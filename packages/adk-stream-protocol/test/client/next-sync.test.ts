@@ -405,7 +405,7 @@ describe('lost connections', () => {
       ],
       { stream: { end: 'ended' } },
     )
-    expect(types).toEqual(['notify', 'load', 'set-messages', 'resume', 'load'])
+    expect(types).toEqual(['notify', 'load', 'set-messages', 'notify', 'resume', 'load'])
     expect(state).toMatchObject({ catchUp: { state: 'current', isDue: false } })
   })
 
@@ -552,9 +552,10 @@ describe('reloads', () => {
     },
   )
 
-  test('[CL21] a running turn is read after the stored messages', () => {
+  test('[CL21] [CL12] a running turn is read after the stored messages, whose calls may have changed', () => {
     const [state, effects] = step(loading, loadedWith(messages, true), { messages })
-    expect(effects).toEqual([{ type: 'set-messages', messages }, { type: 'resume' }])
+    const shown = { type: 'set-messages', messages }
+    expect(effects).toEqual([shown, { type: 'notify' }, { type: 'resume' }])
     expect(state).toMatchObject({ catchUp: { state: 'reading' } })
   })
 

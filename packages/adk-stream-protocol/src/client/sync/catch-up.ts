@@ -171,7 +171,7 @@ function readRunning(state: AttachedSync, chat: ChatView, loaded: readonly Messa
 /** Lets the AI SDK read the running turn after these messages. */
 function startReading(state: AttachedSync, messages: MessageView[]): Step {
   const catchUp = { state: 'reading', isDue: state.catchUp.isDue } as const
-  return [{ ...state, catchUp }, [setMessages(messages), { type: 'resume' }]]
+  return [{ ...state, catchUp }, [setMessages(messages), NOTIFY, { type: 'resume' }]]
 }
 
 /** Whether the server does not have the newest user message. */
