@@ -560,6 +560,54 @@ test('[LV1800] a message that is repeated at two servers at the same time leaves
   expect(users.map(textOf)).toEqual([PAY, '[[say Fine.]]'])
 })
 
+test('[LV1800] a message that a server repeats while another one, which has repeated it too, waits for a decision is repeated again', async () => {
+  await using folder = await makeFolder()
+  const { opened, openStore } = keepOpened(folder.database)
+  await using pair = await openPair({ ...LIVE, openStore })
+  const { signals } = (await opened[1]) ?? {}
+  if (!signals) throw new Error('The first server has signals.')
+  await using one = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  await using two = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  const frame = { type: 'send', id: 'chat-1' }
+  const messages = [{ id: 'm-1', role: 'user', parts: [{ type: 'text', text: PAY }] }]
+  one.send({ ...frame, requestId: 'r1', trigger: 'submit-message', messages })
+  await whole(one)
+  // The second server has ended the session, and opens its own when the first one has called the tool anew.
+  const [opening, called] = [defer(), defer()]
+  let hasEnded = false
+  const unlockChat = pair.ofSecond.unlockChat.bind(pair.ofSecond)
+  pair.ofSecond.unlockChat = async (chat, token) => {
+    await unlockChat(chat, token)
+    if (chat.appName.endsWith(OPEN_RUN_LOCK)) hasEnded = true
+  }
+  const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
+  pair.ofSecond.lockChat = async (chat, lock) => {
+    if (hasEnded && chat.appName.endsWith(OPEN_RUN_LOCK)) {
+      opening.resolve()
+      await called.promise
+    }
+    return lockChat(chat, lock)
+  }
+  const again = { ...frame, requestId: 'r2', trigger: 'regenerate-message', messages }
+  two.send(again)
+  await opening.promise
+  one.send(again)
+  await whole(one, 'r2')
+  const kept = defer<string>()
+  const send = signals.send.bind(signals)
+  signals.send = async (worker, signal) => {
+    if (JSON.stringify(signal.body).includes('"in-use"')) kept.resolve('kept by the first server')
+    return send(worker, signal)
+  }
+  called.resolve()
+  expect(await Promise.race([whole(two, 'r2'), kept.promise])).toBe('')
+  const [asked] = await pair.atTwo.approvals()
+  expect((await pair.atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  const texts = async () => (await pair.atTwo.messages()).map(textOf)
+  await expect.poll(texts).toEqual([PAY, 'All settled.'])
+  expect(pair.effects()).toHaveLength(1)
+})
+
 test('[LV100] a call whose live conversation has ended runs where it is decided', async () => {
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)

@@ -20,7 +20,8 @@ interface LiveRunsOptions extends Omit<LiveChatOptions, 'perPrincipal' | 'isClos
 
 /** A message that a session is opened for. */
 interface NewMessage {
-  readonly id: string
+  /** Undefined if it replaces a message with this id: a process that has received that one gives the session up. */
+  readonly id: string | undefined
   /** Whether it was not stored meanwhile, by another process. */
   readonly isNew: () => Promise<boolean>
 }

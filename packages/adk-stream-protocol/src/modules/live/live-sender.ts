@@ -136,7 +136,9 @@ async function sendMessage(
   const open = async (): Promise<LiveConversation | undefined> => {
     // A session that another request has opened would not see the rewind, and writes meanwhile.
     if (removed) await runs.leave(chat)
-    const opened = await runs.open(chat, prepare, { id: userMessageId, isNew })
+    // The message that it replaces has the same id.
+    const id = replaces ? undefined : userMessageId
+    const opened = await runs.open(chat, prepare, { id, isNew })
     return opened && removed && !isPrepared ? open() : opened
   }
   const decide = async (): Promise<Approval | undefined> => {
