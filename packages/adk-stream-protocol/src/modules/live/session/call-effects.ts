@@ -40,6 +40,8 @@ const POST_RUN_GRACE_MS = 2_000
 /** The reason of a cancelled approval. */
 const NOT_EXECUTABLE = 'the call could not be carried out'
 
+const REMOVED = 'its message was removed'
+
 /** The result that the model receives then. */
 const BROKEN = { error: 'The call could not be carried out.' } as const
 
@@ -117,6 +119,20 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
       return live.onLost()
     case 'recover':
       return recover(live, call)
+  }
+}
+
+/** TU1981: after the session has closed, cancels what a call has requested whose message was removed meanwhile. Never rejects. */
+export async function cancelIfRemoved(live: LiveSession, call: OpenCall): Promise<void> {
+  const { chat, ledger, session, onError } = live
+  try {
+    if (await session.holdsCalls([call.id])) return
+    for (const id of [call.id, ...call.inside]) {
+      const approval = await ledger.findByCall(chat, id)
+      if (approval) await ledger.cancel(approval.id, REMOVED)
+    }
+  } catch (error) {
+    onError(error)
   }
 }
 

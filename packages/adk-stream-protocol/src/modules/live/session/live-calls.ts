@@ -17,7 +17,7 @@ import { isOutdated } from '../../../calls/outdated-calls.ts'
 import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import { defer } from '../../../shared/async.ts'
 import { SparseMap, SparseSet } from '../../../shared/collections.ts'
-import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
+import { cancelIfRemoved, continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 import type { LiveCallState } from './live-message.ts'
 import type { LiveSession, LiveCallsOptions, OpenCall } from './open-call.ts'
@@ -106,6 +106,8 @@ export class LiveCalls {
       const check: CallCheck = this.#live.messages.isUnwanted(id)
         ? { verdict: 'refuse', response: UNWANTED }
         : await checkCall(toolCall, this.#live.terms)
+      // TU1981: its message may have been removed meanwhile.
+      if (this.#isClosed && !(await this.#live.session.holdsCalls([id]))) return
       await this.advance(call, {
         type: 'checked',
         check,
@@ -348,15 +350,16 @@ export class LiveCalls {
     const isWaiting = state.name === 'asked' || (state.name === 'paused' && state.isWaiting)
     if (!isWaiting || state.isCancelled)
       this.#live.onStateChange(call.id, isExecuting ? 'executing' : 'running')
-    void this.#track(() =>
-      work().catch((error: unknown) => {
+    void this.#track(async () => {
+      await work().catch((error: unknown) => {
         this.#live.onError(error)
         call.loss = error
         return this.#isClosed || !this.#open.has(call.id)
           ? undefined
           : this.advance(call, { type: isStoreAway(error) ? 'store-failed' : 'failed' })
-      }),
-    ).finally(() => {
+      })
+      if (this.#isClosed) await cancelIfRemoved(this.#live, call)
+    }).finally(() => {
       if (!this.isOpen(call)) call.output?.resolve(false)
     })
   }

@@ -164,7 +164,7 @@ export async function writeEvent(
   const message = messages.ofCall(toolCallId)
   if (messages.isUnstored(toolCallId)) return
   if (isOpen()) await session.appendResult(event)
-  else await session.appendResponse(event)
+  else await session.appendResponse(event, [toolCallId])
   if (isOpen() && !message.isStopped) messages.stream(message, event)
   else onLateResult(message.messageId)
 }

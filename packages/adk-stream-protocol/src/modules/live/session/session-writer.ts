@@ -42,6 +42,15 @@ export class SessionWriter {
     return undefined
   }
 
+  /** Whether the chat still holds calls. They may have been removed after the run ended. */
+  async holdsCalls(toolCallIds: readonly string[]): Promise<boolean> {
+    const { sessionService, session } = this.#context ?? {}
+    if (!session || !sessionService) return false
+    const { appName, userId, id: sessionId } = session
+    const stored = await sessionService.getSession({ appName, userId, sessionId })
+    return stored !== undefined && containsCalls(stored.events, toolCallIds)
+  }
+
   /** Whether the final response of a call is stored. */
   hasResponse(toolCallId: string): boolean {
     const { events } = this.#context?.session ?? { events: [] }
@@ -87,10 +96,7 @@ export class SessionWriter {
         return
       }
       // The host's own session service has no transaction for both steps.
-      const { appName, userId, id: sessionId } = session
-      const stored = await service.getSession({ appName, userId, sessionId })
-      if (stored && containsCalls(stored.events, calls))
-        await service.appendEvent({ session, event })
+      if (await this.holdsCalls(calls)) await service.appendEvent({ session, event })
     })
   }
 
