@@ -40,8 +40,8 @@ export const SSE_DONE = 'data: [DONE]\n\n'
 export const SSE_KEEP_ALIVE = ': keep-alive\n\n'
 
 /**
- * Returns the keep-alive comment of a feed with its interval. A client that receives nothing for much longer has lost
- * the feed (EV5).
+ * Returns the keep-alive comment of a feed, or the first one of a turn, with its interval. A client that receives nothing for much longer
+ * has lost the connection (EV5, SS3).
  */
 export function sseKeepAlive(everyMs: number): string {
   return `: keep-alive ${everyMs}\n\n`

@@ -14,6 +14,7 @@ import { defer } from '../support/agents.ts'
 import { openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
 import type { ListEvent } from '../../src/protocol/server-views.ts'
+import { readSse } from '../../src/client/api/http.ts'
 import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
@@ -283,4 +284,38 @@ test('[CL18] a feed with keep-alives stays open, even without events', async () 
   await reported.promise
   end()
   expect(events.map(({ type }) => type)).toEqual(['open', 'chat'])
+})
+
+test('[CL1955] a reply with keep-alives is not interrupted, nor while the chat reads; one without them is', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { readable, writable } = new TransformStream<string, string>()
+  const server = writable.getWriter()
+  const body = readable.pipeThrough(new TextEncoderStream())
+  const chunks = readSse(body, new AbortController().signal)
+  const first = chunks.next()
+  await server.write(': keep-alive 600\n\n')
+  for (let keepAlives = 0; keepAlives < 4; keepAlives += 1) {
+    await vi.advanceTimersByTimeAsync(1_700)
+    await server.write(': keep-alive\n\n')
+  }
+  await server.write('data: {"type":"start","messageId":"m1"}\n\n')
+  await expect(first).resolves.toMatchObject({ value: { chunk: { messageId: 'm1' } } })
+  await vi.advanceTimersByTimeAsync(600_000)
+  await Promise.all([
+    expect(chunks.next()).rejects.toThrow('network'),
+    vi.advanceTimersByTimeAsync(1_800),
+  ])
+})
+
+test('[CL1955] a request to load a chat that is not answered fails as if the connection were lost', async () => {
+  const arrived = defer()
+  await using server = await serveResponses(() => arrived.resolve())
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const loaded = adkApi({ url: server.url }).loadChat('chat-1')
+  await Promise.all([
+    expect(loaded).rejects.toThrow('network'),
+    arrived.promise.then(() => vi.advanceTimersByTime(60_000)),
+  ])
 })

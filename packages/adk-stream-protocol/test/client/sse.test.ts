@@ -227,6 +227,25 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
+  test('[CL1955] [CL903] a reply over HTTP on whose connection nothing arrives continues over another one', async () => {
+    await using testBridge = await TestBridge.open({
+      disconnectGraceMs: 60_000,
+      limits: { keepAliveMs: 200 },
+    })
+    const net = new CuttableFetch()
+    const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: net.fetch })
+    const chat = await openSse(transport, version)
+    net.stallAfter('One.')
+    const reply = chat.send('[[say One.]][[wait more]][[say Two.]]')
+    await chat.untilShown('One.')
+    testBridge.emulator.release('more')
+    await reply
+    expect(chat.text).toBe('One.Two.')
+    expect(chat.status).toBe('ready')
+    expect(chat.messages).toHaveLength(2)
+    await expectValid(chat.messages)
+  })
+
   test('[CL7] a reply that ended while it was interrupted is loaded from the server; one that is not stored is a network error', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()

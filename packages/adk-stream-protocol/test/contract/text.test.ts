@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { assistant } from '../support/agents.ts'
 import { partTypes, textOf } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
+import { hosts } from '../support/hosts.ts'
 import { bytewise, postBytewise } from '../support/split-bytes.ts'
 import { serve } from '../support/serve.ts'
 import { findFaults, readFrames } from '../support/wire-rules.ts'
@@ -154,6 +155,21 @@ test('[SS3] an idle stream gets keep-alive comments', async () => {
     'Two.',
   ])
 })
+
+test.each(hosts)(
+  '[SS3] a stream for a client that asks for positions begins with its keep-alive interval, $name',
+  async (host) => {
+    await using server = await serve({ host, limits: { keepAliveMs: 7_000 } })
+    const [asked, plain] = await Promise.all(
+      [true, false].map(async (positions) => {
+        const chatId = `chat-${positions}`
+        return (await server.browser().say('[[say One.]]', chatId, { positions })).text()
+      }),
+    )
+    expect(asked).toMatch(/^: keep-alive 7000\n\nid: \S+\ndata: /)
+    expect(plain).toMatch(/^data: /)
+  },
+)
 
 test('[OB1] onChunk receives the chunks that the client receives, with their turn', async () => {
   await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })

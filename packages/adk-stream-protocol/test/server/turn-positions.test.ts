@@ -198,7 +198,8 @@ test('[PO4] the end of a stream has the positions of the chat before and after t
   })
   const url = `http://127.0.0.1:${await listen(server)}`
   expect(await (await fetch(`${url}/known`)).text()).toBe(
-    `id: ${known.id}:0\ndata: {"type":"start","messageId":"m1"}\n\n` +
+    ': keep-alive 60000\n\n' +
+      `id: ${known.id}:0\ndata: {"type":"start","messageId":"m1"}\n\n` +
       'event: position\ndata: {"before":"2.e2","after":"5.e5"}\n\ndata: [DONE]\n\n',
   )
   expect(await (await fetch(`${url}/unknown`)).text()).not.toContain('event:')

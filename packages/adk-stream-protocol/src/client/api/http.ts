@@ -11,6 +11,7 @@ import { AdkError, parseJson, readErrorBody, disconnected } from '../adk-error.t
 import type { Chunk } from '../../protocol/chunk.ts'
 import { type PrincipalTag, createPrincipalTag } from '../connection/principal-tag.ts'
 import { observeServerTime } from './server-clock.ts'
+import { startSilenceTimeout } from './silence-timeout.ts'
 import type { ChatPositions } from '../../protocol/sse.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
@@ -51,7 +52,7 @@ export interface Http {
 export function createHttp(options: HttpOptions): Http {
   const { url, headers = {}, credentials = 'same-origin', fetch } = options
   const principal = createPrincipalTag()
-  const send: Http['send'] = async (path, request = {}) => {
+  const send = async (path: string, request: HttpRequest): Promise<Response> => {
     const { method = 'GET', body, signal, headers: more, decidedAs } = request
     const own = typeof headers === 'function' ? await headers() : headers
     const json = body && { 'content-type': 'application/json' }
@@ -75,16 +76,36 @@ export function createHttp(options: HttpOptions): Http {
   }
   return {
     principal,
-    send,
-    read: async (path, isValid, request) => {
-      const response = await send(path, request)
-      const value = parseJson(await response.text())
-      if (isValid(value)) return value
-      throw new AdkError(
-        'unavailable',
-        'The response is not from the bridge. Check the `url` option.',
-      )
-    },
+    send: (path, request) => inTime(request, (limited) => send(path, limited)),
+    read: (path, isValid, request) =>
+      inTime(request, async (limited) => {
+        const response = await send(path, limited)
+        const value = parseJson(await response.text())
+        if (isValid(value)) return value
+        throw new AdkError(
+          'unavailable',
+          'The response is not from the bridge. Check the `url` option.',
+        )
+      }),
+  }
+}
+
+/** How long a GET may take, in ms. */
+const ANSWER_MS = 60_000
+
+/** Limits the time of a GET, which the bridge answers at once. Other requests may wait for the end of a turn or for a preview. */
+async function inTime<Value>(
+  request: HttpRequest = {},
+  run: (request: HttpRequest) => Promise<Value>,
+): Promise<Value> {
+  const { method = 'GET', signal } = request
+  if (method !== 'GET') return run(request)
+  const silence = startSilenceTimeout(ANSWER_MS)
+  try {
+    const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal
+    return await run({ ...request, signal: either })
+  } finally {
+    silence.stop()
   }
 }
 
@@ -108,19 +129,33 @@ interface PositionedChunk {
   readonly entry: string | undefined
 }
 
-/** Reads the chunks of a response. Returns the positions before and after the turn. Throws if the body ends before `[DONE]`. */
+/**
+ * Reads the chunks of a response. Returns the positions before and after the turn. Throws if the body ends before `[DONE]`, or if the server
+ * falls silent.
+ */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): AsyncGenerator<PositionedChunk, ChatPositions | undefined> {
   let positions: ChatPositions | undefined
-  for await (const events of readEvents(body, { signal }))
-    for (const { data, id: entry, event } of events) {
-      if (data === '[DONE]') return positions
-      // Nothing is validated: the client trusts the server that it sends requests to.
-      if (event === 'position') positions = JSON.parse(data) as ChatPositions
-      else yield { chunk: JSON.parse(data) as Chunk, entry }
+  const silence = startSilenceTimeout()
+  const either = AbortSignal.any([signal, silence.signal])
+  const { onComment } = silence
+  try {
+    for await (const events of readEvents(body, { signal: either, onComment })) {
+      // The server is not silent while the chat processes what has arrived.
+      silence.stop()
+      for (const { data, id: entry, event } of events) {
+        if (data === '[DONE]') return positions
+        // Nothing is validated: the client trusts the server that it sends requests to.
+        if (event === 'position') positions = JSON.parse(data) as ChatPositions
+        else yield { chunk: JSON.parse(data) as Chunk, entry }
+      }
+      silence.restart()
     }
+  } finally {
+    silence.stop()
+  }
   throw disconnected('the response broke off')
 }
 

@@ -1,8 +1,8 @@
 import type { FeedEvent, ChatEvent } from '../../protocol/server-views.ts'
 import { isFeedEvent } from '../../protocol/server-views.ts'
 import { type Http, readEvents } from './http.ts'
+import { startSilenceTimeout } from './silence-timeout.ts'
 import type { Guard } from '../../protocol/guards.ts'
-import { readKeepAlive } from '../../protocol/sse.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore, withDefaults } from '../../shared/backoff.ts'
 import { waitForNextAttempt } from '../connection/connection-state.ts'
@@ -210,7 +210,7 @@ async function read<Event>(
 ): Promise<unknown> {
   const silence = startSilenceTimeout()
   const either = AbortSignal.any([signal, silence.signal])
-  const onComment = (comment: string): void => silence.restart(readKeepAlive(`: ${comment}`))
+  const { onComment } = silence
   try {
     const { body } = await http.send(path, { signal: either })
     onEvent('open')
@@ -228,25 +228,4 @@ async function read<Event>(
   } finally {
     silence.stop()
   }
-}
-
-/** The timeout before the server has announced its keep-alive interval, in ms: three times the default interval. */
-const DEFAULT_TIMEOUT_MS = 45_000
-
-/** The number of keep-alive intervals after which a feed counts as lost. */
-const MISSED_INTERVALS = 3
-
-/** Aborts a feed on which nothing arrives: a half-open connection neither delivers anything nor ends. */
-function startSilenceTimeout() {
-  const controller = new AbortController()
-  let ms = DEFAULT_TIMEOUT_MS
-  let timer: ReturnType<typeof setTimeout> | undefined
-  /** Something arrived, perhaps with the interval in which keep-alives follow. */
-  const restart = (keepAliveMs?: number): void => {
-    clearTimeout(timer)
-    if (keepAliveMs !== undefined) ms = keepAliveMs * MISSED_INTERVALS
-    timer = setTimeout(() => controller.abort(disconnected('the feed fell silent')), ms)
-  }
-  restart()
-  return { signal: controller.signal, restart, stop: () => clearTimeout(timer) }
 }

@@ -169,6 +169,7 @@ function streamToWeb(turnReply: TurnReply, request: Request, keepAliveMs: number
         keepAlive = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) write(SSE_KEEP_ALIVE)
         }, keepAliveMs)
+        if (positions) write(sseKeepAlive(keepAliveMs))
         attachment = turn.attach(format.convert(sink, from), from)
       },
       pull: () => attachment?.drained(),

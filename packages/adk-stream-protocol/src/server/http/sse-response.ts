@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-import { SSE_KEEP_ALIVE, sseFrame, ssePositions } from '../../protocol/sse.ts'
+import { SSE_KEEP_ALIVE, sseFrame, sseKeepAlive, ssePositions } from '../../protocol/sse.ts'
 import type { ChunkPositions } from '../../turns/chunk-positions.ts'
 import type { Sink } from '../../turns/log-reader.ts'
 
@@ -27,7 +27,7 @@ export class SseResponse implements Sink {
   readonly #keepAlive: NodeJS.Timeout
   readonly #written: WrittenTurn
   /** Frames that are not sent yet. */
-  #waiting = ''
+  #waiting: string
   /** Whether further chunks follow at once. */
   #isHeld = true
   #sentAt = -Infinity
@@ -39,6 +39,7 @@ export class SseResponse implements Sink {
   constructor(response: ServerResponse, keepAliveMs: number, written: WrittenTurn) {
     this.#response = response
     this.#written = written
+    this.#waiting = written.positions ? sseKeepAlive(keepAliveMs) : ''
     this.#keepAlive = setInterval(() => {
       if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
     }, keepAliveMs)
