@@ -95,6 +95,8 @@ class TurnWriter {
   #author = ''
   #invocationId = ''
   #isOver = false
+  /** Whether a live session has ended before the model had completed its reply. */
+  #isCutOff = false
   #hasWritten = false
   readonly #startedAt = performance.now()
   #firstChunkAt: number | undefined
@@ -112,6 +114,9 @@ class TurnWriter {
     for await (const event of events) {
       // The turn may have been stopped, or have ended without the run.
       if (this.#isOver || signal.aborted) return
+      // The model of a live session marks partial events when a person speaks.
+      const isLast = this.#options.passSound === true && event.interrupted && !event.partial
+      if (isLast) return this.#cutOff(event)
       this.#write(event)
       // ADK continues after some errors and repeats them. The client has stopped reading.
       if (this.#state.error) return
@@ -121,7 +126,11 @@ class TurnWriter {
 
   /** Whether the run has neither failed nor been stopped, and has not paused at the question of an MCP server. */
   get isComplete(): boolean {
-    return !this.#turn.signal.aborted && !this.#state.error && this.#turn.asking === undefined
+    return !this.#isStopped && !this.#state.error && this.#turn.asking === undefined
+  }
+
+  get #isStopped(): boolean {
+    return this.#turn.signal.aborted || this.#isCutOff
   }
 
   get #state(): Translation {
@@ -156,7 +165,7 @@ class TurnWriter {
 
   finish(): RunOutcome {
     this.#isOver = true
-    const stopped = this.#turn.signal.aborted
+    const stopped = this.#isStopped
     const unstored = {
       parts: this.#unstored.map(({ kind, id }) => ({
         text: this.#turn.log.textOf(kind, id),
@@ -204,6 +213,14 @@ class TurnWriter {
         hasFailed: this.#failedCalls.includes(id),
       })),
     }
+  }
+
+  #cutOff({ author = '', invocationId }: Event): void {
+    this.#isCutOff = true
+    this.#hasWritten = true
+    // The agent that has replied may be another one.
+    this.#author ||= author
+    this.#invocationId ||= invocationId
   }
 
   #write(event: Event): void {

@@ -5,18 +5,20 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { defer, tool } from '../support/agents.ts'
-import { toolParts } from '../support/chat-probe.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
 import { openSockets } from './support/reconnecting-run.ts'
 import { serve } from '../support/serve.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import {
+  finishOf,
   framesOf,
   joinLive,
+  nextUnasked,
   openLiveTestBridge,
   untilAsked,
   whole,
 } from './support/live-test-bridge.ts'
-import { speakInJson } from './support/voice.ts'
+import { speak, speakInJson } from './support/voice.ts'
 
 test('[LV36] a closing server starts no conversation for clients that still send audio', async () => {
   const called = defer()
@@ -145,6 +147,61 @@ test('[AP1948] a reply that ended with its conversation while an approved call r
   const messages = await page.messages()
   expect(messages[1]).toHaveProperty('metadata.stopped', true)
   expect(messages[3]).not.toHaveProperty('metadata.stopped')
+  expect(testBridge.wallet.payments).toHaveLength(1)
+})
+
+test.each([
+  ['with a part of the text', '[[say Half.]] [[wait never]] [[say Whole.]]', 'Half.'],
+  ['without any output', '[[wait never]] [[say Whole.]]', ''],
+])(
+  '[LV1961] [RL331] a reply that the closing server cuts off keeps its text, and is shown as stopped: %s',
+  async (_how, script, text) => {
+    await using testBridge = await openLiveTestBridge()
+    await using client = await joinLive(testBridge)
+    client.say(script)
+    const session = await testBridge.emulator.live.nextSession()
+    await expect.poll(() => JSON.stringify(session.received)).toContain('never')
+    await client.next(() => client.text('r1') === text)
+    await testBridge.restart()
+    expect(finishOf(client)).toMatchObject({ messageMetadata: { stopped: true } })
+    const page = testBridge.page()
+    const messages = await page.messages()
+    expect(messages.map(textOf)).toEqual([script, text])
+    expect(messages[1]).toHaveProperty('metadata.stopped', true)
+    await using next = await joinLive(testBridge)
+    next.say('[[say Next.]]', 'r2')
+    expect(await whole(next, 'r2')).toBe('Next.')
+    expect((await page.messages()).slice(0, 2)).toEqual(messages)
+    expect(testBridge.errors).toEqual([])
+  },
+)
+
+test('[LV1961] a spoken reply that the closing server cuts off keeps the words of the person and of the model', async () => {
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  const words = '[[say Half.]] [[wait never]] [[say Whole.]]'
+  testBridge.emulator.live.queueTranscript(words)
+  speak(client)
+  const turn = await nextUnasked(client)
+  await client.untilText('Half.', turn)
+  await testBridge.restart()
+  const messages = await testBridge.page().messages()
+  expect(messages.map(textOf)).toEqual([words, 'Half.'])
+  expect(messages[1]).toHaveProperty('metadata.stopped', true)
+})
+
+test('[LV1961] a message that waits for a person when the server closes is not shown as stopped, and continues', async () => {
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
+  client.say(`[[say One moment.]] ${callPayment(50)}[[then]][[say Paid.]]`)
+  const [approvalId = ''] = await untilAsked(client)
+  await testBridge.restart()
+  const page = testBridge.page()
+  expect((await page.messages())[1]).not.toHaveProperty('metadata.stopped')
+  await page.decide(approvalId, { approved: true })
+  await page.untilMessages(([, answer]) => textOf(answer).includes('Paid.'))
+  expect((await page.messages())[1]).not.toHaveProperty('metadata.stopped')
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 

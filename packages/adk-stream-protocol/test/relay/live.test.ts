@@ -394,6 +394,39 @@ test('[LV320] a live session moves between processes on one SQLite file', async 
   model.stop()
 })
 
+test('[LV1961] [LV602] a reply that is cut off because its session moves is stored as stopped before; a call that waits is not, and moves', async () => {
+  await using emulator = await startEmulator()
+  const model = new ModelSockets(emulator)
+  await using pair = await openPair({ liveModel: LIVE_MODEL, modelUrl: emulator.baseUrl })
+  await using first = await LiveClient.join(pair.one.url, 'chat-1')
+  await first.say(PAY)
+  const cutOff = first.begin('[[say Half.]][[wait never]][[say Whole.]]')
+  await first.socket.untilText('Half.', cutOff)
+  await using second = await LiveClient.join(pair.two.url, 'chat-1')
+  expect(await second.say('[[say Two.]]')).toBe('Two.')
+  expect(await first.whole(cutOff)).toBe('Half.')
+  const stops = async () =>
+    (await pair.atTwo.messages()).flatMap(({ role, metadata }) =>
+      role === 'assistant'
+        ? [(metadata as { stopped?: boolean } | undefined)?.stopped ?? false]
+        : [],
+    )
+  expect(await stops()).toEqual([false, true, false])
+  expect(JSON.stringify(emulator.live.sessions[1]?.history)).toContain('Half.')
+  const [asked] = await pair.atOne.approvalsOfChat()
+  await pair.atTwo.decide(asked?.id ?? '', { approved: true })
+  await second.hears('[Result of the call')
+  expect(await stops()).toEqual([false, true, false])
+  const known = JSON.stringify(emulator.live.sessions[1]?.history)
+  expect(known.match(/awaiting_approval|has not run/g)).toHaveLength(1)
+  // The text of the server, and the reply of the model, which repeats it.
+  expect(known.match(/\[Result of the call/g)).toHaveLength(2)
+  expect(pair.effects()).toHaveLength(1)
+  expect(model).toMatchObject({ most: 1, open: 1 })
+  expect([...pair.one.errors, ...pair.two.errors]).toEqual([])
+  model.stop()
+})
+
 test('[TU901] a message whose server was paused before it had the live session is not sent to the model again', async () => {
   await using emulator = await startEmulator()
   await using pair = await openPair({ liveModel: LIVE_MODEL, modelUrl: emulator.baseUrl })

@@ -25,7 +25,7 @@ import type { LiveSnapshot } from './live-snapshot.ts'
 /** Receives the words of a person. They may decide an approval that `isInReach` accepts. */
 type OnWords = (words: string, isInReach: (approval: Approval) => boolean) => Promise<unknown>
 
-/** How long `close` waits for running calls. */
+/** How long `close` waits for running calls, and for replies that are being stored. */
 const ABANDON_AFTER_MS = 1_000
 
 /** The state of a conversation in which the model has made no call. */
@@ -321,10 +321,24 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
     this.#parts.snapshots.close()
     this.#parts.openCalls().close()
     this.#ready.reject(failure ?? new ProtocolError('unavailable'))
+    const unfinished = failure === undefined ? this.messages.unfinished : []
+    await this.#parts.output.endUnfinished(unfinished)
     // Before the client learns of it, so that a reload shows the same. Another process continues a lost session.
     if (failure !== undefined && toProtocolError(failure).code !== 'turn-lost')
       await this.#parts.output.storeFailure(this.messages.ending, failure)
     this.messages.end(failure)
+    await whenStored(unfinished)
     this.#options.listener.onStatus('closed')
   }
+}
+
+/** Resolves when the turns of messages have stored what they have streamed. Another process that takes the session over then knows it. */
+async function whenStored(messages: readonly LiveMessage[]): Promise<void> {
+  if (messages.length === 0) return
+  const stored = messages.map(async ({ turn }) => (await turn)?.settled)
+  // A turn may wait for its chat, or for the store.
+  await Promise.race([
+    Promise.allSettled(stored),
+    delay(ABANDON_AFTER_MS, undefined, { ref: false }),
+  ])
 }

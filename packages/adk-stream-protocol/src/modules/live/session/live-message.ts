@@ -360,6 +360,11 @@ export class LiveMessages {
     )
   }
 
+  /** The messages whose reply the model has not completed. One with an open call continues when the call has ended. */
+  get unfinished(): LiveMessage[] {
+    return this.ending.filter((message) => this.#options.turnTaking.isReplyExpected(message))
+  }
+
   /** Ends the streams of all messages. */
   end(failure: unknown): void {
     this.resetIdleTimer()

@@ -242,6 +242,16 @@ export class LiveOutput {
     }
   }
 
+  /** LV1961: ends replies that the model has not completed. Their turns store what they have streamed. Never rejects. */
+  async endUnfinished(messages: readonly LiveMessage[]): Promise<void> {
+    const { session, agentName: author, onError } = this.#options
+    const { invocationId = '' } = session.context ?? {}
+    for (const message of messages) {
+      await this.#storeUserSpeech(message).catch(onError)
+      message.push(createEvent({ author, invocationId, interrupted: true }))
+    }
+  }
+
   /** Records every call, also those of a stopped reply: the model expects a result for each. */
   #recordCalls(message: LiveMessage, { content, partial = false }: Event): void {
     const { messages, turnTaking, hasNonBlockingCalls } = this.#options
