@@ -1,8 +1,10 @@
 import { Modality } from '@google/genai'
+import type { Action } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { defer, tool } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -119,36 +121,81 @@ for (const frame of [
   })
 }
 
-test('[AP1948] a reply that ended with its conversation while an approved call ran is shown as stopped after the next message', async () => {
-  const [started, gate] = [defer(), defer()]
-  const before = async () => {
-    started.resolve()
-    await gate.promise
-  }
-  await using testBridge = await openLiveTestBridge({
-    tools: (wallet) => [paymentTool(wallet, { before })],
-    live: { graceMs: 1 },
-  })
-  const client = await joinLive(testBridge)
-  client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
-  const [approvalId = ''] = await untilAsked(client)
-  await client.nextOf('end', 'r1')
-  client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved: true })
-  await started.promise
-  client.socket.close()
-  await expect.poll(() => openSockets(testBridge.emulator)).toBe(0)
-  gate.resolve()
-  const page = testBridge.page()
-  const isPaid = async () => toolParts((await page.messages()).at(-1)).map(({ state }) => state)
-  await expect.poll(isPaid).toEqual(['output-available'])
-  await using next = await joinLive(testBridge)
-  next.say('[[say Next.]]', 'r2')
-  expect(await whole(next, 'r2')).toBe('Next.')
-  const messages = await page.messages()
-  expect(messages[1]).toHaveProperty('metadata.stopped', true)
-  expect(messages[3]).not.toHaveProperty('metadata.stopped')
-  expect(testBridge.wallet.payments).toHaveLength(1)
-})
+test.each([
+  ['typed', (client: SocketClient) => client.say(NEXT, 'r2')],
+  ['spoken', (client: SocketClient) => speakInJson(client)],
+])(
+  '[AP1948] a reply that ended with its conversation while an approved call ran is shown as stopped after the next message: %s',
+  async (_how, sayNext) => {
+    const [started, gate] = [defer(), defer()]
+    const before = async () => {
+      started.resolve()
+      await gate.promise
+    }
+    await using testBridge = await openLiveTestBridge({
+      tools: (wallet) => [paymentTool(wallet, { before })],
+      live: { graceMs: 1 },
+    })
+    const client = await joinLive(testBridge)
+    client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [approvalId = ''] = await untilAsked(client)
+    await client.nextOf('end', 'r1')
+    client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved: true })
+    await started.promise
+    client.socket.close()
+    await expect.poll(() => openSockets(testBridge.emulator)).toBe(0)
+    gate.resolve()
+    const page = testBridge.page()
+    const isPaid = async () => toolParts((await page.messages()).at(-1)).map(({ state }) => state)
+    await expect.poll(isPaid).toEqual(['output-available'])
+    await using next = await joinLive(testBridge)
+    next.send({ type: 'watch', id: 'chat-1' })
+    testBridge.emulator.live.queueTranscript(NEXT)
+    sayNext(next)
+    await page.untilMessages((messages) => textOf(messages[3]) === 'Next.')
+    const messages = await page.messages()
+    expect(messages[1]).toHaveProperty('metadata.stopped', true)
+    expect(messages[3]).not.toHaveProperty('metadata.stopped')
+    expect(testBridge.wallet.payments).toHaveLength(1)
+  },
+)
+
+const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
+
+const NEXT = '[[say Next.]]'
+
+test.each([
+  ['approved', FREE_MODEL, true],
+  ['denied', FREE_MODEL, false],
+  ['approved', BLOCKING_MODEL, true],
+  ['denied', BLOCKING_MODEL, false],
+])(
+  '[AP1948] a live reply whose model has nothing to say to a result is not shown as stopped: %s, %s',
+  async (_how, liveModel, approved) => {
+    const replies: Action[][] = [
+      [{ type: 'call', name: 'process_payment', args: { amount: 50, recipient: 'Hanako' } }],
+      [],
+    ]
+    await using testBridge = await openLiveTestBridge({
+      liveModel,
+      respond: () => replies.shift() ?? [{ type: 'say', text: 'OK.' }],
+    })
+    await using client = await joinLive(testBridge)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say('Pay.')
+    const [approvalId = ''] = await untilAsked(client)
+    await client.nextOf('end', 'r1')
+    client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved })
+    await client.nextOf('end', await nextUnasked(client))
+    client.say('Next.', 'r2')
+    expect(await whole(client, 'r2')).toBe('OK.')
+    const messages = await testBridge.page().messages()
+    expect(messages.map(textOf)).toEqual(['Pay.', '', 'Next.', 'OK.'])
+    expect(messages[1]).not.toHaveProperty('metadata.stopped')
+    expect(messages[1]).not.toHaveProperty('metadata.error')
+    expect(testBridge.errors).toEqual([])
+  },
+)
 
 test.each([
   ['with a part of the text', '[[say Half.]] [[wait never]] [[say Whole.]]', 'Half.'],

@@ -50,7 +50,7 @@ export class LiveMessage {
   /** The transcript of the user's speech so far. Empty if the user wrote the message. */
   transcript = ''
   isUserMessageStored: boolean
-  /** Whether the model has replied anything, or has made a call. */
+  /** Whether the model has replied anything, or has made a call, since the last result of a call. */
   hasOutput: boolean
   /** Whether all words of the user are known: they typed the message, or its transcript is complete. */
   isPromptKnown: boolean
@@ -190,7 +190,12 @@ export class LiveMessages {
 
   /** Whether a call runs or the model replies. Calls that wait for the user do not count. */
   get isBusy(): boolean {
-    return [...this.#messages.values()].some((message) => this.#isBusy(message))
+    return this.isBusyBeside(undefined)
+  }
+
+  /** Whether a call of another message runs, or the model replies to another one. */
+  isBusyBeside(message: LiveMessage | undefined): boolean {
+    return [...this.#messages.values()].some((other) => other !== message && this.#isBusy(other))
   }
 
   /** Returns the turn that continues a message after a client's response. Returns undefined if the message is unknown. */

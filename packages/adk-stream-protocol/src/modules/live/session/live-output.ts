@@ -169,7 +169,10 @@ export class LiveOutput {
     return toStoredEvent(withReplyEnd(own, finishReason), message, findTool)
   }
 
-  /** Returns the reason to store for a reply that ends with this turn. A reply that is complete and not empty needs none. */
+  /**
+   * Returns the reason to store for a reply that ends with this turn. A reply that is complete needs none, unless it is empty, or ends
+   * with a result: the stored turn would look like one that is to be continued (AP1948).
+   */
   #findReplyEnd(message: LiveMessage, reason = 'STOP'): string | undefined {
     if (!this.#options.turnTaking.isLastTurnOf(message)) return undefined
     const isEmpty = !message.hasOutput && message.turn !== undefined
@@ -280,9 +283,10 @@ export class LiveOutput {
 
   /** Stores the user's speech as a message, before the reply to it. */
   async #storeUserSpeech(message: LiveMessage): Promise<void> {
-    const { session, listener } = this.#options
+    const { session, listener, messages } = this.#options
     if (message.isUserMessageStored) return
     message.isUserMessageStored = true
+    if (!messages.isBusyBeside(message)) await session.endUncontinued()
     const text = transcriptOf(message)
     await session.append(toUserEvent(message, { role: 'user', parts: [{ text }] }))
     listener.onUserMessage({

@@ -211,8 +211,10 @@ export async function settleCall(
   if (isOutput) call.output?.resolve(true)
   await store(() => reportEndings(live, call, note))
   if (call.isFollowed) await store(() => live.onDelivered(live.chat, [id]))
-  if (!call.state.isCancelled && !live.calls.isClosed)
+  if (!call.state.isCancelled && !live.calls.isClosed) {
+    live.messages.ofCall(id).hasOutput = false
     sendResult(live, call, toStoredResponse(response))
+  }
   live.calls.remove(call)
 }
 
