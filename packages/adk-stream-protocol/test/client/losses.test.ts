@@ -1,15 +1,17 @@
+import type { Chat } from '@ai-sdk/react'
 import { WebSocketServer } from 'ws'
 import { once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 
 import { portOf } from '../../../../test/support/listen.ts'
 import { oneOf } from '../../../../test/support/long-run.ts'
-import type { WireEvent } from '../../src/client/index.ts'
+import type { AdkUIMessage, WireEvent } from '../../src/client/index.ts'
+import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
-import { toolParts } from '../support/chat-probe.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ClientPage, versions } from './support/client-page.ts'
 
 const WAIT = { timeout: 120_000, interval: 10 }
@@ -205,6 +207,77 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(await page.load('chat-1')).toHaveLength(2)
     expect(chat.error).toBeUndefined()
   })
+
+  test('[CL7] an edited message whose frame is lost is sent again', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    await chat.send('[[say Hello.]]')
+    loseFrames(page)
+    const messageId = chat.messages[0]?.id ?? ''
+    const edited = chat.attached.chat.sendMessage({ text: '[[say Changed.]]', messageId })
+    await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']), WAIT)
+    page.cut()
+    await edited
+    await chat.rest()
+    expect(chat.error).toBeUndefined()
+    expect(page.types.slice(-2)).toEqual(['resume', 'send'])
+    expect(chat.messages.map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
+    expect((await page.load('chat-1')).map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
+  })
+
+  test('[CL7] [CL903] an edited message whose frame is lost while another turn of the chat runs fails and stays in the page; it removes no message that the page has not shown', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    await chat.send('[[say Hello.]]')
+    await using other = new ClientPage({ url: testBridge.url, version })
+    const second = await other.open()
+    loseFrames(page)
+    const messageId = chat.messages[0]?.id ?? ''
+    const edited = chat.attached.chat.sendMessage({ text: '[[say Changed.]]', messageId })
+    await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']), WAIT)
+    const begun = second.send('[[say One.]][[wait more]]')
+    await second.untilShown('One.')
+    page.cut()
+    await vi.waitFor(() => expect(page.types.at(-1)).toBe('resume'), WAIT)
+    await page.transport.ping()
+    testBridge.emulator.release('more')
+    await Promise.all([edited, begun])
+    await chat.rest()
+    expect(chat.error).toBeInstanceOf(TypeError)
+    expect(chat.messages[0]).toMatchObject({ id: messageId, parts: [{ text: '[[say Changed.]]' }] })
+    // The person has not seen the message of the other page.
+    await recoverChat(chat.attached.chat as unknown as Chat<AdkUIMessage>, page.sse().api)
+    expect(chat.error).toMatchObject({ code: 'newer-messages' })
+    expect(chat.messages).toHaveLength(4)
+    expect(await page.load('chat-1')).toHaveLength(4)
+  })
+
+  test.each(['request', 'reply'])(
+    '[CL7] a message that is sent with regenerate() gets one reply if the %s is lost',
+    async (lost) => {
+      await using testBridge = await TestBridge.open()
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = await page.open()
+      await chat.send('[[say Hello.]]')
+      if (lost === 'request') loseFrames(page)
+      else page.sockets[0]?.pause()
+      const parts = [{ type: 'text', text: '[[say Second.]]' }]
+      chat.attached.chat.messages = [...chat.messages, { id: 'unsent', role: 'user', parts }]
+      const again = chat.regenerate()
+      await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']), WAIT)
+      const stored = lost === 'reply' ? 4 : 2
+      await vi.waitFor(async () => expect(await page.load('chat-1')).toHaveLength(stored), WAIT)
+      page.cut()
+      await again
+      await chat.rest()
+      expect(chat.error).toBeUndefined()
+      expect(chat.messages).toHaveLength(4)
+      expect(chat.text).toBe('Second.')
+      expect(testBridge.asked).toBe(2)
+    },
+  )
 
   test.each([true, false])(
     '[CL8] a reply that the server stopped without grace time is not shown as complete, reloads: %s',

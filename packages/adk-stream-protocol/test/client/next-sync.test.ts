@@ -572,6 +572,25 @@ describe('reloads', () => {
     expect(state).toMatchObject({ catchUp: { state: 'current' } })
   })
 
+  test.each([
+    { keepsEdit: true, running: true },
+    { keepsEdit: true, running: false },
+    { keepsEdit: false, running: false },
+  ])(
+    '[CL903] an edited message that could not be sent stays with its error, until the server refuses it: %o',
+    ({ keepsEdit, running }) => {
+      const parts: readonly PartView[] = [{ type: 'text', text: 'Changed.' } as PartView]
+      const shown: MessageView[] = [{ ...USER, parts }]
+      const start = { catchUp: { state: 'loading', shown, isDue: false } } as const
+      const known = [USER, assistant('m1'), { ...USER, id: 'u2' }]
+      const chat = { messages: shown, hasFailed: true, keepsEdit }
+      const types = typesOf(step(start, loadedWith(known, running), chat)[1])
+      expect(types).not.toContain('resume')
+      const reloaded = step({}, { ...loadedWith(known, running), type: 'reloaded' }, chat)[1]
+      expect(reloaded[0]).toEqual({ type: 'set-messages', messages: keepsEdit ? shown : known })
+    },
+  )
+
   test('[CL21] [CL33] a running turn above the last message is read into its place', () => {
     const shown = [USER, assistant('m1'), { ...USER, id: 'u2' }]
     const start = { catchUp: { state: 'loading', shown, isDue: false } } as const

@@ -7,7 +7,8 @@ import type { AdkApi } from '../../src/client/index.ts'
 import { useAdkChat } from '../../src/react/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { TestBrowser, testedWays } from './support/chat-page.tsx'
+import { textOf } from '../support/chat-probe.ts'
+import { TestBrowser, testedWays, WAYS } from './support/chat-page.tsx'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
@@ -477,6 +478,32 @@ test.each(testedWays)(
     expect(page.chat.problem).toBeUndefined()
     expect(testBridge.asked).toBe(2)
     expect(screen.queryByText(/when the connection is back/)).toBeNull()
+  },
+)
+
+test.each(WAYS)(
+  '[RE377] [CL903] over %s, an edited message that found no server is sent by itself when the server is back',
+  async (way) => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way, 'hanako', { attempts: 2 })
+    const page = browser.show({ api: browser.api })
+    page.say('[[say One.]]')
+    await page.until('One.')
+    await page.untilReady()
+    browser.isOffline = true
+    browser.cut()
+    const messageId = page.chat.messages[0]?.id ?? ''
+    void page.chat.sendMessage({ text: '[[say Changed.]]', messageId })
+    await waitFor(() =>
+      expect(page.chat.problem).toEqual({ kind: 'disconnected', lost: 'message' }),
+    )
+    browser.isOffline = false
+    if (way === 'sse') window.dispatchEvent(new window.Event('online'))
+    await waitFor(() => expect(page.chat.problem).toBeUndefined())
+    await page.untilReady()
+    const { messages } = await browser.api.loadChat('chat-1')
+    expect(messages.map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
+    await waitFor(() => expect(page.chat.messages.map(textOf)).toEqual(messages.map(textOf)))
   },
 )
 

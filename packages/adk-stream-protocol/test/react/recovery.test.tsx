@@ -190,6 +190,44 @@ test.each([
   },
 )
 
+const EDITED = { ...ASKED, parts: [{ type: 'text' as const, text: 'Pay less.' }] }
+const OTHER = { ...ASKED, id: 'other' }
+
+test.each([
+  { name: 'had a reply', shown: [EDITED], messages: [ASKED, REPLY], step: 'replace' },
+  { name: 'had none', shown: [EDITED], messages: [ASKED], step: 'replace' },
+  {
+    name: 'is followed by the reply to another message',
+    shown: [EDITED, { ...REPLY, id: 'later' }],
+    messages: [ASKED, REPLY, OTHER, { ...REPLY, id: 'later' }],
+    step: 'replace',
+  },
+  {
+    name: 'is followed by one that is running',
+    shown: [EDITED],
+    messages: [ASKED, REPLY, OTHER],
+    running: true,
+    step: 'replace',
+  },
+  { name: 'was received', shown: [EDITED], messages: [EDITED, REPLY], step: 'show' },
+  {
+    name: 'is stored as the application has changed it, and its reply is running',
+    shown: [EDITED],
+    messages: [ASKED],
+    running: true,
+    step: 'resume',
+  },
+  {
+    name: 'is stored as the application has changed it, and its reply is shown',
+    shown: [EDITED, REPLY],
+    messages: [ASKED, REPLY],
+    step: 'show',
+  },
+])('[RE377] an edited message whose stored version $name: $step', (given) => {
+  const { shown, messages, running = false, step } = given
+  expect(planRecovery<AdkUIMessage>(shown, { messages, running }).step).toBe(step)
+})
+
 test('[RE377] a reply that ends while a chat recovers is shown', async () => {
   const chat = new Chat<AdkUIMessage>({
     messages: [ASKED],

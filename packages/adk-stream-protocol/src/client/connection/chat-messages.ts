@@ -21,6 +21,21 @@ export interface MessageView {
   readonly metadata?: unknown
 }
 
+/** Whether two versions of a user message have the same text and files, which are what the server stores. */
+export function hasSameContent(one: Content, other: Content): boolean {
+  return JSON.stringify(contentOf(one)) === JSON.stringify(contentOf(other))
+}
+
+type Content = { readonly parts: readonly object[] }
+
+function contentOf({ parts }: Content): unknown[] {
+  return parts.flatMap((part) => {
+    if ('text' in part) return [part.text]
+    // The server may write the head of a data: URL differently.
+    return 'url' in part ? [['file', String(part.url).replace(/^data:[^,]*,/, '')]] : []
+  })
+}
+
 /** Finds the part with an approval, if the part is in the given state. */
 export function findApproval(
   messages: readonly MessageView[],

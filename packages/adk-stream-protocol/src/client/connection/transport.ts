@@ -115,8 +115,11 @@ export interface ChatObserver {
   readonly listOpenApprovals: () => string[]
   /** The server has handled the stop of a reply. */
   readonly onStopped: () => void
-  /** Shows the stored messages. Resolves with their ids, or with undefined if they cannot be loaded. */
-  readonly reload: () => Promise<readonly string[] | undefined>
+  /**
+   * Shows the stored messages. Resolves with their ids, or with undefined if they cannot be loaded. If the stored version of `edited` has
+   * other content, it shows nothing, so that the chat keeps the edited one, and leaves its id out.
+   */
+  readonly reload: (edited?: MessageView) => Promise<readonly string[] | undefined>
 }
 
 /** Returns the newest observer of a chat id, or the one of this `Chat`. */

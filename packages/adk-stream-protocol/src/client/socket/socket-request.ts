@@ -202,9 +202,21 @@ export class SocketRequest {
     if (state === 'resuming' && !isUnconfirmed)
       return messageId !== undefined && storedIds.includes(messageId)
     if (frame.type === 'resume') return true
-    // A regenerated message is removed. A user message is stored.
-    if (frame.trigger === 'regenerate-message') return !storedIds.includes(frame.messageId ?? '')
-    return storedIds.includes(sentMessage(frame)?.id ?? '')
+    const index = storedIds.indexOf(sentMessage(frame)?.id ?? '')
+    // A user message is stored.
+    if (frame.trigger !== 'regenerate-message') return index >= 0
+    // A regenerated message is removed. Without one, the page shows no reply to its last message.
+    if (frame.messageId) return !storedIds.includes(frame.messageId)
+    return index >= 0 && index < storedIds.length - 1
+  }
+
+  /** The new version of a message that the request replaces, if it is not known whether the server has received it. */
+  get unconfirmedEdit(): MessageView | undefined {
+    const { state, frame, isUnconfirmed } = this
+    if (frame.type === 'resume' || frame.trigger === 'regenerate-message' || !frame.messageId)
+      return undefined
+    const sent = sentMessage(frame)
+    return sent?.role === 'user' && (state === 'checking' || isUnconfirmed) ? sent : undefined
   }
 
   #noteWaiting(chunk: Chunk): void {

@@ -256,7 +256,7 @@ export class SocketRequests {
   async #check(request: SocketRequest): Promise<void> {
     const { state } = request
     const storedIds = await this.#observerOf(request)
-      ?.reload()
+      ?.reload(request.unconfirmedEdit)
       .catch(() => undefined)
     if (request.state !== state) return
     if (storedIds && request.isHandled(storedIds)) this.#end(request)

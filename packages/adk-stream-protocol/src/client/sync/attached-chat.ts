@@ -28,6 +28,7 @@ import {
 } from './read-into-chat.ts'
 import type { DecisionSupplement } from '../connection/response-states.ts'
 import {
+  isKept,
   regenerate,
   sendDecision,
   sendMessage,
@@ -202,6 +203,7 @@ export class AttachedChat {
       // The AI SDK counts as idle when there was nothing to resume, although it is sending a message.
       isBusy: isBusy(chat) || this.#isSending(),
       hasFailed: chat.status === 'error',
+      keepsEdit: chat.status === 'error' && !isKept(chat.error),
       hasOpenStream: channel.openStream(chat.id) !== undefined,
       responses: channel.responses.all,
     }
@@ -343,7 +345,7 @@ export class AttachedChat {
       onTextRefused: (messageId, error) =>
         this.#report(sendRefusedText(this.#context, messageId, error)),
       listOpenApprovals: () => listOpenApprovals(this.chat.messages),
-      reload: async () => (await reload(this.#context))?.known,
+      reload: async (edited) => (await reload(this.#context, edited))?.known,
     }
   }
 

@@ -1,7 +1,7 @@
 import { isTemporary } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
 import type { StoredConversation } from '../connection/transport.ts'
-import type { MessageView } from '../connection/chat-messages.ts'
+import { type MessageView, hasSameContent } from '../connection/chat-messages.ts'
 import { mergeStored, toStored } from './merge-stored.ts'
 import {
   type AttachedStep,
@@ -151,7 +151,7 @@ function isSame(messages: readonly MessageView[], shown: readonly MessageView[])
 /** Reads the running turn after the stored messages. */
 function readRunning(state: AttachedSync, chat: ChatView, loaded: readonly MessageView[]): Step {
   // The AI SDK clears the error of the chat when it reads a turn. A message that could not be sent would look as if it were sent.
-  if (chat.hasFailed && isLastUnknown(chat.messages, loaded)) {
+  if (chat.hasFailed && isLastUnknown(chat, loaded)) {
     const messages = mergeStored(loaded, chat, { keepAll: true })
     return withEffects([setMessages(messages), NOTIFY], catchUpLater(state))
   }
@@ -174,10 +174,13 @@ function startReading(state: AttachedSync, messages: MessageView[]): Step {
   return [{ ...state, catchUp }, [setMessages(messages), NOTIFY, { type: 'resume' }]]
 }
 
-/** Whether the server does not have the newest user message. */
-function isLastUnknown(shown: readonly MessageView[], stored: readonly MessageView[]): boolean {
-  const last = shown.findLast(({ role }) => role === 'user')
-  return last !== undefined && !hasMessage(stored, last.id)
+/** Whether the server does not have the newest user message, or has another version of it. */
+function isLastUnknown(chat: ChatView, stored: readonly MessageView[]): boolean {
+  const last = chat.messages.findLast(({ role }) => role === 'user')
+  const known = stored.find(({ id }) => id === last?.id)
+  if (!last || !known) return last !== undefined
+  const mayBeEdited = chat.keepsEdit === true && last === chat.messages.at(-1)
+  return mayBeEdited && !hasSameContent(last, known)
 }
 
 export function onCatchUpFailed(state: AttachedSync, error: unknown): Step {

@@ -1,6 +1,6 @@
 import { isRecord } from '../../protocol/guards.ts'
 import type { StoredConversation } from '../connection/transport.ts'
-import { type MessageView, keepResponses } from '../connection/chat-messages.ts'
+import { type MessageView, hasSameContent, keepResponses } from '../connection/chat-messages.ts'
 import { type ResponseStateMap, hasUnconfirmed } from '../connection/response-states.ts'
 import type { StoredBase } from './sync-state.ts'
 
@@ -25,6 +25,8 @@ interface Shown {
   readonly responses: ResponseStateMap
   /** Whether the newest message could not be sent. */
   readonly hasFailed?: boolean
+  /** Whether that may be an edited message, which stays in the place of its stored version. */
+  readonly keepsEdit?: boolean
 }
 
 /**
@@ -32,10 +34,11 @@ interface Shown {
  * person stopped before a server received them (CL915). `keepAll`: also with all other messages of the page.
  */
 export function mergeStored(
-  stored: readonly MessageView[],
-  { messages, responses, hasFailed = false }: Shown,
+  loaded: readonly MessageView[],
+  { messages, responses, hasFailed = false, keepsEdit = false }: Shown,
   { keepAll = false }: { readonly keepAll?: boolean } = {},
 ): MessageView[] {
+  const stored = keepsEdit ? keepEdit(loaded, messages.at(-1)) : loaded
   const merged = keepUnconfirmed(stored, messages, responses)
   const known = new Set(stored.map(({ id }) => id))
   // A turn that was read after a message had failed is shown behind it.
@@ -55,6 +58,17 @@ export function mergeStored(
     }
   }
   return merged
+}
+
+/** Returns the server's messages, or if the last message of the page is another version of one: those before it, and this version. */
+function keepEdit(
+  stored: readonly MessageView[],
+  last: MessageView | undefined,
+): readonly MessageView[] {
+  const index = stored.findIndex(({ id }) => id === last?.id)
+  const earlier = stored[index]
+  if (last?.role !== 'user' || !earlier || hasSameContent(last, earlier)) return stored
+  return [...stored.slice(0, index), last]
 }
 
 /** Returns the server's messages, with the responses of this page that it has not confirmed. Such a response would not be sent otherwise. */

@@ -3,6 +3,8 @@ import { foldChunk } from '../../protocol/fold-chunks.ts'
 import type { Message, MessagePart } from '../../protocol/message.ts'
 import { type ServerTurn, readChunks } from '../connection/transport.ts'
 import {
+  type MessageView,
+  hasSameContent,
   keepResponses,
   putMessage,
   showUserMessage,
@@ -17,13 +19,19 @@ interface Reloaded {
   readonly isRunning: boolean
 }
 
-/** Shows the stored messages. Returns undefined if they cannot be loaded. */
-export async function reload({ chat, load, dispatch }: SyncContext): Promise<Reloaded | undefined> {
+/** Shows the stored messages. Returns undefined if they cannot be loaded. `edited`: see `ChatObserver`. */
+export async function reload(
+  { chat, load, dispatch }: SyncContext,
+  edited?: MessageView,
+): Promise<Reloaded | undefined> {
   const { messages: shown } = chat
   const loaded = await load()
   if (!loaded) return undefined
-  await dispatch({ type: 'reloaded', loaded, shown })
-  return { known: loaded.messages.map(({ id }) => id), isRunning: loaded.running }
+  const isOther = ({ id, parts }: MessageView): boolean =>
+    id === edited?.id && !hasSameContent(edited, { parts })
+  const stored = loaded.messages.filter((message) => !isOther(message))
+  if (stored.length === loaded.messages.length) await dispatch({ type: 'reloaded', loaded, shown })
+  return { known: stored.map(({ id }) => id), isRunning: loaded.running }
 }
 
 /** Loads what the page does not show. */

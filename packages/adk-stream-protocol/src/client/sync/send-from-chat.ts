@@ -109,8 +109,8 @@ export async function sendMessage(
   options: unknown,
 ): Promise<void> {
   const { original, reportError } = context
-  const replaces = isRecord(message) && message['messageId'] !== undefined
-  const sent = replaces ? nameNewest(context, options) : options
+  const replaced = isRecord(message) ? message['messageId'] : undefined
+  const sent = replaced === undefined ? options : nameNewest(context, options, replaced)
   const rest = message === undefined ? undefined : await detachReader(context)
   if (rest) showServerTurn(context, rest).catch(reportError)
   else if (message !== undefined) await context.idle.wait()
@@ -121,14 +121,19 @@ export async function sendMessage(
  * TU1949: names the newest message that the page shows and the server has. The request then removes no newer ones. A page that cannot load
  * messages names none, because it could not show them either.
  */
-function nameNewest({ chat, state, canLoad }: SyncContext, options: unknown): object {
+function nameNewest(
+  { chat, state, canLoad }: SyncContext,
+  options: unknown,
+  replaced?: unknown,
+): object {
   const given = isRecord(options) ? options : {}
   const sync = state()
   if (sync.state !== 'attached' || !canLoad()) return given
   const ids = sync.base?.ids
   const users = chat.messages.filter(({ role }) => role === 'user')
   // One that could not be sent is unknown to the server, and one that was stopped may be.
-  const isSent = (each: MessageView): boolean => chat.status !== 'error' && !isStopped(each)
+  const isSent = (each: MessageView): boolean =>
+    each.id === replaced || (chat.status !== 'error' && !isStopped(each))
   const seen = users.findLast((each) => ids?.has(each.id) === true || isSent(each))
   const body = isRecord(given['body']) ? given['body'] : {}
   return { ...given, ...(seen && { body: { ...body, newestMessageId: seen.id } }) }
@@ -137,13 +142,18 @@ function nameNewest({ chat, state, canLoad }: SyncContext, options: unknown): ob
 /** Errors after which the server still has all messages. */
 const KEPT = new Set<string | undefined>(['already-acted', 'newer-messages', 'not-rewindable'])
 
+/** Whether a request failed because the server keeps the messages that it would have removed. */
+export function isKept(error: Error | undefined): boolean {
+  return error !== undefined && KEPT.has(readErrorCode(error))
+}
+
 /** CL170: the AI SDK removes messages before it sends a request. If the server keeps them, the chat shows them again, and newer ones. */
 async function keepIfRefused(context: SyncContext, request: () => Promise<void>): Promise<void> {
   const { chat, reportError } = context
   const { messages, error: before } = chat
   await request()
   const { error } = chat
-  if (!error || error === before || !KEPT.has(readErrorCode(error))) return
+  if (error === before || !isKept(error)) return
   chat.messages = messages
   await reload(context).catch(reportError)
 }

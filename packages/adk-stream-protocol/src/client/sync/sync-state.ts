@@ -23,6 +23,8 @@ export interface ChatView {
   /** Whether the AI SDK is sending a request or reading the response to it. */
   readonly isBusy: boolean
   readonly hasFailed: boolean
+  /** Whether the failed request may have replaced a message, and the person can send it again. */
+  readonly keepsEdit?: boolean
   /** Whether the chat reads a stream and the transport can send responses meanwhile. */
   readonly hasOpenStream: boolean
   readonly responses: ResponseStateMap

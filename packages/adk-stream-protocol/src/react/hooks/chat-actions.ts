@@ -134,6 +134,9 @@ async function compareAndRecover<Tools extends UITools>(
     case 'resend':
       setStored(chat, stored, attached)
       return chat.sendMessage(recovery.message)
+    case 'replace':
+      // Without the newer messages of the server, which the person has not seen: it then rejects the request (TU1949).
+      return chat.sendMessage({ ...recovery.message, messageId: recovery.message.id })
     case 'resume':
       return resumeOrShow(chat, stored, { api, attached })
     case 'show':

@@ -1,6 +1,7 @@
 import type { UIMessage } from 'ai'
 
 import { AdkError, readErrorBody } from '../../client/adk-error.ts'
+import { hasSameContent } from '../../client/connection/chat-messages.ts'
 import { isStopped } from '../../client/sync/merge-stored.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
@@ -168,6 +169,8 @@ export interface SavedChat<Message> {
 export type Recovery<Message> =
   /** The server did not receive the last user message. */
   | { readonly step: 'resend'; readonly message: Message }
+  /** The person edited the last user message, and the server has the version before. */
+  | { readonly step: 'replace'; readonly message: Message }
   /** The reply is still running. */
   | { readonly step: 'resume' }
   /** The reply has finished meanwhile, or a call ran in it that must not be repeated. */
@@ -182,6 +185,8 @@ export function planRecovery<Message extends ShownMessage>(
 ): Recovery<Message> {
   const message = shown.findLast((each) => each.role === 'user' && !isStopped(each))
   if (message && !messages.some(({ id }) => id === message.id)) return { step: 'resend', message }
+  if (message && isLostEdit(message, shown, { messages, running }))
+    return { step: 'replace', message }
   if (running) return { step: 'resume' }
   const last = messages.at(-1)
   const isMissing = last?.role === 'user' || readFailure(last) !== undefined
@@ -189,6 +194,21 @@ export function planRecovery<Message extends ShownMessage>(
   const isLastStopped = shown.slice(-1).some(isStopped)
   const canRegenerate = isMissing && !isLastStopped && !hasRunCall(messages)
   return canRegenerate ? { step: 'regenerate' } : { step: 'show' }
+}
+
+/** Whether the server has another version of a message, and neither writes nor has written the reply that the page shows to it. */
+function isLostEdit<Message extends ShownMessage>(
+  message: Message,
+  shown: readonly Message[],
+  { messages, running }: SavedChat<Message>,
+): boolean {
+  const index = messages.findIndex(({ id }) => id === message.id)
+  const saved = messages[index]
+  if (!saved || hasSameContent(message, saved)) return false
+  // An application may change what it stores of a message (`onUserMessageCallback`). The reply to it is not requested twice.
+  if (running && index === messages.findLastIndex(({ role }) => role === 'user')) return false
+  const reply = shown[shown.indexOf(message) + 1]
+  return reply === undefined || reply.id !== messages[index + 1]?.id
 }
 
 /** Returns the recovery step without the server's messages. Does not regenerate a reply with calls, because they may have run. */
