@@ -6,7 +6,10 @@ import type { DataParts, MessageMetadata } from '../protocol/message.ts'
 type AdkDataParts = { [Name in keyof DataParts]: DataParts[Name] }
 
 interface AdkMessageMetadata extends MessageMetadata {
-  /** Set by the client on a message that the person stopped: true if no server has received it, so that it is on this page only. */
+  /**
+   * Set by the client on a message that the person stopped, or that failed before the next one was sent: true if no server has received it,
+   * so that it is on this page only.
+   */
   readonly unsent?: boolean
 }
 

@@ -552,6 +552,19 @@ describe('reloads', () => {
     },
   )
 
+  test.each(['loaded', 'reloaded'] as const)(
+    '[CL903] a failed reply that was replaced elsewhere leaves the page: %s',
+    (type) => {
+      const shown = [USER, assistant('m1')]
+      const catchUp = { state: 'loading', shown, isDue: false } as const
+      const stored = [USER, assistant('m2')]
+      const loaded = { messages: stored, running: false, position: '2.f' }
+      const start = { catchUp, ...baseOf('1.e', 'u1', 'm1') }
+      const [, effects] = step(start, { type, loaded }, { messages: shown, hasFailed: true })
+      expect(effects[0]).toEqual({ type: 'set-messages', messages: stored })
+    },
+  )
+
   test('[CL21] [CL12] a running turn is read after the stored messages, whose calls may have changed', () => {
     const [state, effects] = step(loading, loadedWith(messages, true), { messages })
     const shown = { type: 'set-messages', messages }
@@ -853,7 +866,7 @@ describe('positions', () => {
       [
         [{ type: 'stopped' }, chat],
         [loadedWith(SHOWN), chat],
-        [{ type: 'stop-shown' }, chat],
+        [{ type: 'marked' }, chat],
         [{ type: 'retry-due' }, chat],
       ],
       AT_1,
@@ -884,18 +897,25 @@ describe('positions', () => {
     },
   )
 
-  test('[CL1211] after a new message, a page that shows another message that is not stored loads all of them', () => {
-    const messages = [...SHOWN, assistant('m9'), { ...USER, id: 'u2' }, assistant('m2')]
-    const { state } = run(
-      [
-        [startOf('m2'), { ...BUSY, messages: SHOWN }],
-        [readFrom('1.e', '2.f'), { ...BUSY, messages }],
-      ],
-      AT_1,
-    )
-    const [, effects] = nextSync(state, IDLE, view({ messages }))
-    expect(effects).toContainEqual({ type: 'load', after: undefined })
-  })
+  test.each([
+    { name: 'reply', other: assistant('m9') },
+    // Its error is gone with the next request, or the page has removed it.
+    { name: 'message of the person', other: { ...USER, id: 'u9' } },
+  ])(
+    '[CL1211] after a new message, a page that shows another $name that is not stored loads all of them',
+    ({ other }) => {
+      const messages = [...SHOWN, other, { ...USER, id: 'u2' }, assistant('m2')]
+      const { state } = run(
+        [
+          [startOf('m2'), { ...BUSY, messages: SHOWN }],
+          [readFrom('1.e', '2.f'), { ...BUSY, messages }],
+        ],
+        AT_1,
+      )
+      const [, effects] = nextSync(state, IDLE, view({ messages }))
+      expect(effects).toContainEqual({ type: 'load', after: undefined })
+    },
+  )
 
   test('[CL1211] a turn that failed is followed by a load', () => {
     const { types } = run(

@@ -5,6 +5,7 @@ import type { AdkUIMessage, WebSocketTransport, SseTransport } from '../../src/c
 import { attachChat, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
+import { isRecord } from '../../src/protocol/guards.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -178,6 +179,32 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(behind.error).toBeUndefined()
     expect((await page.load('chat-1')).map(textOf)).toEqual(['[[say Changed.]]', 'Changed.'])
   })
+
+  test.each(['WebSocket', 'HTTP'])(
+    '[CL903] [CL915] over %s, a message that was refused says that it was not sent when the next one is sent',
+    async (mode) => {
+      await using testBridge = await TestBridge.open({ limits: { maxTextLength: 100 } })
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      await chat.send('[[say Hello.]]')
+      await chat.attached.catchUp()
+      await chat.send('x'.repeat(200))
+      expect(chat.error).toMatchObject({ code: 'too-large' })
+      await chat.send('[[say Next.]]')
+      const notSent = (): string[] =>
+        chat.messages.flatMap(({ id, metadata }) =>
+          isRecord(metadata) && metadata['unsent'] === true ? [id] : [],
+        )
+      await chat.until(() => notSent().length > 0)
+      const shown = chat.messages.map(({ id }) => id)
+      expect(notSent()).toEqual([shown[2]])
+      const stored = (await page.load('chat-1')).map(({ id }) => id)
+      expect(shown.filter((id) => id !== shown[2])).toEqual(stored)
+      expect(stored).toHaveLength(4)
+      await chat.send('[[say Last.]]')
+      expect(await page.load('chat-1')).toHaveLength(6)
+    },
+  )
 
   test('[CL853] a message whose reply had begun when the store failed is sent after a decision', async () => {
     await using testBridge = await TestBridge.open({ whilePending: 'keep' })

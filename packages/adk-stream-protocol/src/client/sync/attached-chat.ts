@@ -174,7 +174,7 @@ export class AttachedChat {
 
   /** @internal The page has marked the last message as stopped: what is stored follows. */
   noteStop(): void {
-    void this.#dispatch({ type: 'stop-shown' })
+    void this.#dispatch({ type: 'marked' })
   }
 
   /** Counts one more holder. */

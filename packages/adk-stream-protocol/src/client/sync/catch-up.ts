@@ -109,7 +109,11 @@ export function onLoaded(
   const based = withBase(state, loaded, stored)
   // What the feed has reported since the request makes another catch-up due.
   const next = { ...based, news: state.news && { position: based.base?.position } }
-  if (!loaded.running) return showStored(next, chat, stored)
+  if (!loaded.running) {
+    // A message that could not be sent is on this page only.
+    const kept = { keepAll: chat.hasFailed, base: state.base }
+    return showStored(next, chat, mergeStored(stored, chat, kept))
+  }
   // The turn runs on a server that this page cannot read from.
   if (isChecked) return catchUp.isDue ? endCatchUp(next, chat) : catchUpLater(next)
   return readRunning(next, chat, stored)
@@ -134,10 +138,8 @@ export function withoutBase(state: AttachedSync): AttachedSync {
   return { ...state, base: undefined, catchUp: { ...state.catchUp, isDue: true } }
 }
 
-function showStored(loading: AttachedSync, chat: ChatView, stored: readonly MessageView[]): Step {
+function showStored(loading: AttachedSync, chat: ChatView, messages: MessageView[]): Step {
   const state: AttachedSync = { ...loading, retry: resetDelay(loading.retry) }
-  // A message that could not be sent is on this page only.
-  const messages = mergeStored(stored, chat, { keepAll: chat.hasFailed })
   if (isSame(messages, chat.messages)) return endCatchUp(state, chat)
   return withEffects([setMessages(messages), NOTIFY], endCatchUp(state, { ...chat, messages }))
 }

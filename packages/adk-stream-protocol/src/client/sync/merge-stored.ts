@@ -31,12 +31,16 @@ interface Shown {
 
 /**
  * Returns the stored messages, with what only this page has: responses that the server has not confirmed (CL900), and messages that the
- * person stopped before a server received them (CL915). `keepAll`: also with all other messages of the page.
+ * person stopped before a server received them, or that could not be sent (CL915). `keepAll`: also with all other messages of the page,
+ * except those of `base`, which the server has removed.
  */
 export function mergeStored(
   loaded: readonly MessageView[],
   { messages, responses, hasFailed = false, keepsEdit = false }: Shown,
-  { keepAll = false }: { readonly keepAll?: boolean } = {},
+  {
+    keepAll = false,
+    base,
+  }: { readonly keepAll?: boolean; readonly base?: StoredBase | undefined } = {},
 ): MessageView[] {
   const stored = keepsEdit ? keepEdit(loaded, messages.at(-1)) : loaded
   const merged = keepUnconfirmed(stored, messages, responses)
@@ -50,7 +54,7 @@ export function mergeStored(
     } else if (isStopped(message)) {
       index += 1
       merged.splice(index, 0, markUnsent(message))
-    } else if (keepAll) {
+    } else if (keepAll && !base?.ids.has(message.id)) {
       // A message that is being sent, or could not be sent, is newer than all that the server has.
       const isNewest = message.role === 'user' && message === newest
       index = isNewest ? merged.length : index + 1
@@ -86,12 +90,16 @@ function keepUnconfirmed(
   })
 }
 
-/** Whether the person stopped a user message before the reply to it. The server's copy of a message has no such mark. */
+/**
+ * Whether the person stopped a user message before the reply to it, or sent another one after it had failed. The server's copy of a
+ * message has no such mark.
+ */
 export function isStopped({ role, metadata }: Pick<MessageView, 'role' | 'metadata'>): boolean {
   return role === 'user' && isRecord(metadata) && 'unsent' in metadata
 }
 
-function markUnsent(message: MessageView): MessageView {
+/** Marks a user message as not sent, or as one that may not have been sent (false). */
+export function markUnsent(message: MessageView, unsent = true): MessageView {
   const { metadata } = message
-  return { ...message, metadata: { ...(isRecord(metadata) && metadata), unsent: true } }
+  return { ...message, metadata: { ...(isRecord(metadata) && metadata), unsent } }
 }

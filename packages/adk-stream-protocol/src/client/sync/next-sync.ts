@@ -155,7 +155,7 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'stopped':
       // CL1800: the page marks the reply as stopped, which no position covers. It may have ended before.
       return requestCatchUp(withoutBase(state), chat)
-    case 'stop-shown':
+    case 'marked':
       // The server may have handled the stop before. Then nothing else follows that compares the mark with what is stored.
       return scheduleRetry(withoutBase(state))
     case 'turn-read':
@@ -227,7 +227,8 @@ function onReloaded(
   // The stored messages leave out the turn that is running, for this page or for another one.
   const isPartial = loaded.running || chat.isBusy || isOutdated
   // A message that could not be sent is on this page only.
-  const messages = mergeStored(stored, chat, { keepAll: isPartial || chat.hasFailed })
+  const kept = { keepAll: isPartial || chat.hasFailed, base: isPartial ? undefined : state.base }
+  const messages = mergeStored(stored, chat, kept)
   const next = isOutdated ? withoutBase(state) : withBase(state, loaded, stored)
   const following = catchUpIfBehind(next, { ...chat, messages })
   return withEffects([setMessages(messages), NOTIFY], following)
@@ -284,8 +285,9 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
   if (!isCurrent) return { ...state, stream: ended }
   const { before, after: position } = positions
   const added = chat.messages.filter((each) => !isStopped(each) && !base.ids.has(each.id))
-  // The turn has stored one reply. Another one may have been replaced.
-  if (added.some(({ id, role }) => id !== stream.messageId && role === 'assistant'))
+  // The turn has stored one message and the reply to it. Other ones may have failed or been replaced.
+  const sent = added.findLast(({ role }) => role === 'user')
+  if (added.some((each) => each.id !== stream.messageId && each !== sent))
     return withoutBase({ ...state, stream: ended })
   const ids = new Set([...base.ids, ...added.map(({ id }) => id)])
   const isReported = news?.position !== undefined && news.position !== before

@@ -3,7 +3,7 @@ import { AdkError, readErrorCode } from '../adk-error.ts'
 import type { ServerTurn } from '../connection/transport.ts'
 import type { Decision, ToolOutput } from './attachable-chat.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
-import { isStopped } from './merge-stored.ts'
+import { isStopped, markUnsent } from './merge-stored.ts'
 import { reload, showServerTurn } from './read-into-chat.ts'
 import type { DecisionSupplement } from '../connection/response-states.ts'
 import type { SyncContext } from './sync-state.ts'
@@ -114,7 +114,21 @@ export async function sendMessage(
   const rest = message === undefined ? undefined : await detachReader(context)
   if (rest) showServerTurn(context, rest).catch(reportError)
   else if (message !== undefined) await context.idle.wait()
+  if (message !== undefined && replaced === undefined) markFailed(context)
   await keepIfRefused(context, () => original.sendMessage(message, sent))
+}
+
+/**
+ * CL915: marks a message that has failed, because the AI SDK removes its error when it sends another one. What is stored shows whether a
+ * server has received it.
+ */
+function markFailed({ chat, state, dispatch, canLoad }: SyncContext): void {
+  const sync = state()
+  const last = chat.messages.findLast(({ role }) => role === 'user')
+  if (chat.status !== 'error' || sync.state !== 'attached' || !last || !canLoad()) return
+  if (isStopped(last) || sync.base?.ids.has(last.id)) return
+  chat.messages = chat.messages.map((each) => (each === last ? markUnsent(each, false) : each))
+  void dispatch({ type: 'marked' })
 }
 
 /**

@@ -160,8 +160,8 @@ export type SyncEvent =
     }
   /** The server has handled the stop of a reply, which may have ended before (CL916). */
   | { readonly type: 'stopped' }
-  /** The page has marked the last message as stopped. */
-  | { readonly type: 'stop-shown' }
+  /** The last message was marked as stopped, or a user message as one that may not have been sent. */
+  | { readonly type: 'marked' }
   /** A turn was read to its end, or none was running. */
   | { readonly type: 'turn-read'; readonly wasRunning: boolean }
   | { readonly type: 'detached' }

@@ -204,6 +204,11 @@ class SyncWorld implements AsyncDisposable {
     switch (command.act) {
       case 'send':
         if (isIdle) this.#send(tab, command.kind)
+        else if (tab.status === 'error' && !tab.isBusy) {
+          // The tab says of an earlier message that it was not sent.
+          this.#excuseMessagesOf(tab)
+          this.#send(tab, command.kind)
+        }
         return
       case 'decide': {
         const [approvalId] = tab.asked
