@@ -11,7 +11,7 @@ const Id = z.string().min(1).max(256)
 const Base64 = z.base64().min(1)
 /** The agent of a new chat, if the bridge has several. */
 const Agent = z.string().max(64)
-/** The tag of the principal that has decided. */
+/** The tag of the principal that has decided, or written the message. */
 const PrincipalTag = z.string().max(64)
 const MimeType = z.string().min(1).max(128)
 /** How a client that does not watch the chat gets the audio of a requested turn. Default `base64`. */
@@ -91,6 +91,7 @@ const FRAMES = [
     text: z.string().min(1),
     openApprovals: OpenApprovals.optional(),
     agent: Agent.optional(),
+    decidedAs: PrincipalTag.optional(),
   }),
   z.object({ type: z.literal('audio'), id: ChatId, data: Base64, mimeType: MimeType }),
   z.object({ type: z.literal('audio-end'), id: ChatId }),

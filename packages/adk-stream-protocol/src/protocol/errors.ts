@@ -39,7 +39,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   'unknown-approval': [404, 'There is no such approval request.'],
   'other-principal': [
     403,
-    'Another person was signed in when this was decided. It was not accepted, and nothing was changed.',
+    'Another person was signed in when this was decided or written. It was not accepted, and nothing was changed.',
   ],
   'not-allowed': [403, 'Another person decides this approval.'],
   'approval-decided': [409, 'This approval has already been decided.'],

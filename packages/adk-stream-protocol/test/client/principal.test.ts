@@ -1,11 +1,17 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
 
-import { type WireEvent, adkApi } from '../../src/client/index.ts'
+import type { Chat } from '@ai-sdk/react'
+import { type AdkUIMessage, type WireEvent, adkApi, sseTransport } from '../../src/client/index.ts'
+import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
-import { ClientPage, versions } from './support/client-page.ts'
+import { toLiveUrl } from '../sockets/support/socket-client.ts'
+import { defer } from '../support/agents.ts'
+import { ClientPage, openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
 
+const WAIT = { timeout: 120_000, interval: 10 }
 const [, version] = versions
 const everyone = { principals: ['hanako', 'taro'] }
 
@@ -81,6 +87,89 @@ test('[SE1120] over a socket, a decision names the principal of the socket, and 
   const last = page.sent.findLast(({ type }) => type === 'send')
   expect(JSON.stringify(last?.['body'])).toMatch(/"decidedAs":"[\w-]{22}"/)
 })
+
+test.each(['send', 'text'])(
+  '[SE1120] a message that waited for the connection is not sent as another person who has signed in since: %s',
+  async (type) => {
+    await using testBridge = await TestBridge.open()
+    let key = 'hanako'
+    const sockets: WebSocket[] = []
+    class PageSocket extends WebSocket {
+      constructor(address: string, protocols?: string | string[]) {
+        super(address, protocols, { headers: { 'x-api-key': key } })
+        sockets.push(this)
+      }
+    }
+    let canOpen = defer()
+    canOpen.resolve()
+    const url = (): Promise<string> => canOpen.promise.then(() => toLiveUrl(testBridge.url))
+    const live = { webSocket: PageSocket, url }
+    await using page = new ClientPage({ url: testBridge.url, version, live })
+    const chat = await page.open()
+    await chat.send('[[say Hello.]]')
+    canOpen = defer()
+    sockets[0]?.terminate()
+    await vi.waitFor(() => expect(page.transport.connection.state).not.toBe('open'), WAIT)
+    const sent = type === 'send' ? chat.send('[[say Second.]]') : undefined
+    if (type === 'text') page.transport.sendText('chat-1', '[[say Second.]]')
+    key = 'taro'
+    canOpen.resolve()
+    await sent
+    await page.transport.ping()
+    const taro = new ClientPage({ url: testBridge.url, version, key: 'taro' })
+    expect(await taro.load('chat-1')).toEqual([])
+    const readError = (): unknown => chat.error ?? chat.errors[0]
+    await vi.waitFor(() => expect(readError()).toMatchObject({ code: 'other-principal' }), WAIT)
+    expect(testBridge.asked).toBe(1)
+    // After `close()`, the page does not know who is signed in.
+    page.transport.close()
+    key = 'hanako'
+    await chat.send('[[say Third.]]')
+    expect(chat.text).toBe('Third.')
+  },
+)
+
+test.each(['HTTP', 'socket'])(
+  '[SE1120] a chat that recovers over %s does not send a message as another person who has signed in since',
+  async (over) => {
+    await using testBridge = await TestBridge.open()
+    let key = 'hanako'
+    let isOffline = false
+    const sockets: WebSocket[] = []
+    class PageSocket extends WebSocket {
+      constructor(address: string, protocols?: string | string[]) {
+        super(address, protocols, { headers: { 'x-api-key': key } })
+        sockets.push(this)
+      }
+    }
+    const live = {
+      webSocket: PageSocket,
+      url: () => (isOffline ? 'ws://127.0.0.1:9' : toLiveUrl(testBridge.url)),
+      backoff: { firstMs: 1, maxMs: 2, attempts: 2 },
+    }
+    await using page = new ClientPage({ url: testBridge.url, version, live })
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: () => ({ 'x-api-key': key }),
+      fetch: (input, init) =>
+        isOffline ? Promise.reject(new TypeError('fetch failed')) : fetch(input, init),
+    })
+    const chat = over === 'HTTP' ? await openSse(transport, version) : await page.open()
+    await chat.send('[[say Hello.]]')
+    isOffline = true
+    sockets.at(-1)?.terminate()
+    await chat.send('[[say Second.]]')
+    expect(chat.error).toBeInstanceOf(TypeError)
+    key = 'taro'
+    isOffline = false
+    // The response shows who is signed in.
+    expect(await transport.loadMessages('chat-1')).toEqual([])
+    await recoverChat(chat.attached.chat as unknown as Chat<AdkUIMessage>, transport.api)
+    expect(chat.error).toMatchObject({ code: 'other-principal' })
+    expect(await transport.loadMessages('chat-1')).toEqual([])
+    expect(testBridge.asked).toBe(1)
+  },
+)
 
 test('[SE1120] responses name their principal with a tag, and a request that names another one is refused', async () => {
   await using asked = await openAsked()

@@ -1,4 +1,5 @@
-import { Listeners } from '../../shared/collections.ts'
+import { Listeners, keepNewest } from '../../shared/collections.ts'
+import type { MessageView } from './chat-messages.ts'
 
 /** An API or a transport that knows the tag of the principal that the server sees (SE1120). */
 export interface Identified {
@@ -14,6 +15,22 @@ export interface PrincipalTag {
   /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
 }
+
+/** The principals of the page when it first sent each message. When a message is sent again, another person may be signed in. */
+export class MessageWriters {
+  readonly #tags = new Map<string, string>()
+
+  /** Returns the principal that a message was first sent as, or undefined if this is the first time, and `current` is recorded. */
+  recall(message: MessageView | undefined, current: string | undefined): string | undefined {
+    if (message?.role !== 'user') return undefined
+    const known = this.#tags.get(message.id)
+    if (known === undefined && current !== undefined) this.#tags.set(message.id, current)
+    keepNewest(this.#tags, MAX_WRITERS)
+    return known
+  }
+}
+
+const MAX_WRITERS = 100
 
 export function createPrincipalTag(): PrincipalTag {
   const listeners = new Listeners()

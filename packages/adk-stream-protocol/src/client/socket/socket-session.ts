@@ -59,6 +59,11 @@ export class SocketSession {
     return current === undefined ? {} : { decidedAs: current }
   }
 
+  /** What a message is sent with, unless the transport was closed: then the page does not know who is signed in. */
+  get writer(): { readonly decidedAs?: string } {
+    return this.socket.status.current.state === 'closed' ? {} : this.decider
+  }
+
   constructor({ options, responses, findObserver }: Dependencies) {
     this.#options = options
     this.#findObserver = findObserver

@@ -83,6 +83,9 @@ export async function sendRefusedText(
   messageId: string,
   error: unknown,
 ): Promise<void> {
+  // SE1120: the request would name the person who is signed in now.
+  if (error instanceof AdkError && error.code === 'other-principal')
+    return context.reportError(error)
   const message = context.chat.messages.find(({ id }) => id === messageId)
   const isSent = message !== undefined && (await sendAgain(context, message))
   if (!isSent) context.reportError(error)

@@ -9,7 +9,7 @@ import type {
 } from '../adk-ui-message.ts'
 import { type LoadedChat, type LoadOptions, AdkApi, chatPath } from '../api/adk-api.ts'
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
-import type { Identified } from '../connection/principal-tag.ts'
+import { type Identified, MessageWriters } from '../connection/principal-tag.ts'
 import { TurnProgress } from '../connection/turn-progress.ts'
 import { type ChatPositions, MESSAGE_HEADER } from '../../protocol/sse.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
@@ -73,6 +73,7 @@ export class SseTransport
   readonly #observers = createChatObservers()
   readonly #shared = createSharedConnection()
   readonly #backoff: Required<Backoff>
+  readonly #writers = new MessageWriters()
   /** The newest stream of each chat. */
   readonly #newest = new Map<string, SseStream>()
   /** The streams whose stops the server has not confirmed. A stop that does not know its message is given up when the chat sends another one. */
@@ -129,7 +130,8 @@ export class SseTransport
     // A chat that is not attached gets the error, and shows it.
     const isKept = stream.chat !== undefined && hasResponses && messages.every(hasNoOutput)
     // When the connection is back, another person may have signed in.
-    const decidedAs = isKept ? this.principal : undefined
+    const writer = this.#writers.recall(messages.at(-1), this.principal)
+    const decidedAs = isKept ? this.principal : writer
     try {
       const send = () =>
         this.#http.send('/stream', {

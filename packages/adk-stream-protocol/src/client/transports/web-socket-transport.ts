@@ -10,7 +10,7 @@ import type {
 } from '../adk-ui-message.ts'
 import type { AudioMode, LiveListener } from '../socket/watched-chats.ts'
 import { SocketSession, type WebSocketTransportOptions } from '../socket/socket-session.ts'
-import type { Identified } from '../connection/principal-tag.ts'
+import { type Identified, MessageWriters } from '../connection/principal-tag.ts'
 import { ResponseStates, selectMessages } from '../connection/response-states.ts'
 import {
   type ChatObserver,
@@ -45,6 +45,7 @@ export class WebSocketTransport
   readonly #options: WebSocketTransportOptions
   readonly #observers = createChatObservers()
   readonly #session: SocketSession
+  readonly #writers = new MessageWriters()
 
   constructor(options: WebSocketTransportOptions) {
     this.#options = options
@@ -77,6 +78,8 @@ export class WebSocketTransport
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
+    const { decider, writer } = this.#session
+    const known = this.#writers.recall(messages.at(-1), writer.decidedAs)
     const frame = {
       type: 'send' as const,
       requestId: '',
@@ -91,7 +94,8 @@ export class WebSocketTransport
         hold: (this.#options.hold ?? true) && this.#observers.find(id) !== undefined,
         positions: true,
         ...shown,
-        ...(responseIds.length > 0 && this.#session.decider),
+        ...(responseIds.length > 0 ? decider : writer),
+        ...(known !== undefined && { decidedAs: known }),
         ...this.responses.supplementsOf(approvedIds),
       },
     }
@@ -180,7 +184,16 @@ export class WebSocketTransport
     observer?.onUserMessage(message, 'written')
     const shown = observer && { openApprovals: observer.listOpenApprovals() }
     const named = nameAgent(this.#options.agent, chatId)
-    this.#session.sendText({ type: 'text', id: chatId, messageId, text, ...shown, ...named })
+    const { writer } = this.#session
+    this.#session.sendText({
+      type: 'text',
+      id: chatId,
+      messageId,
+      text,
+      ...shown,
+      ...named,
+      ...writer,
+    })
   }
 
   /** Sends 16 bit PCM at 16 kHz to the chat that is watched with binary audio. Returns false if there is no socket: the audio is lost. */

@@ -14,6 +14,7 @@ import type { ApprovalDecisions } from '../../server/chats/decisions/approval-de
 import type { LiveRuns } from './live-runs.ts'
 import type { LiveSender } from './live-sender.ts'
 import type { LiveSpeaker } from './live-speakers.ts'
+import { checkDecidedAs } from '../../server/auth/authenticate.ts'
 import { readAgent } from '../../server/http/exchange.ts'
 import type { BridgeLimits } from '../../server/settings/limits.ts'
 import type { Connection, FrameHandlers, OpenRunFrame } from '../../server/sockets/connection.ts'
@@ -57,7 +58,8 @@ export function openLiveHandlers(
       }
     },
     unwatch: ({ id }) => subscriptions.unwatch(id),
-    text: async ({ id, messageId = randomUUID(), text, agent, openApprovals }) => {
+    text: async ({ id, messageId = randomUUID(), text, agent, openApprovals, decidedAs }) => {
+      checkDecidedAs(connection.principal, decidedAs)
       const message = { id: messageId, parts: [checkText(text, limits)] }
       const agentRequest = { named: agent, ...readAgent(connection.exchange()) }
       const shown = openApprovals && { openApprovals }

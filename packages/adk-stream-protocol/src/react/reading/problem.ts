@@ -148,6 +148,7 @@ function classify({ code, message, retryAfterSeconds }: ServerError, now: number
     case 'other-agent':
     case 'unknown-agent':
     case 'not-allowed':
+    case 'other-principal':
     case 'not-live':
     case 'too-many-sockets':
     case 'model-refused':

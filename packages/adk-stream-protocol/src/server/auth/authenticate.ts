@@ -261,7 +261,7 @@ export function tagPrincipal({ id }: Principal): string {
   return createHash('sha256').update(`adk-principal:${id}`).digest('base64url').slice(0, 22)
 }
 
-/** SE1120: throws if a decision names another principal than the one that sends it. */
+/** SE1120: throws if a decision or a message names another principal than the one that sends it. */
 export function checkDecidedAs(principal: Principal, tag: string | null | undefined): void {
   if (typeof tag === 'string' && tag !== tagPrincipal(principal))
     throw new ProtocolError('other-principal')

@@ -134,13 +134,13 @@ class ClientRequests {
   #start(request: StreamRequest, decidedAs: string | undefined): Promise<OpenedTurn> {
     const { chats, toRun } = this.#options
     const { principal, checkPrincipal } = this.#connection
+    checkDecidedAs(principal, decidedAs)
     const decides =
       request.type === 'responses' || request.earlier.length > 0 || chats.mayDecide(request.message)
     if (!decides) return chats.send(principal, request, { toRun })
     // WS16: a request with decisions is authenticated again.
     return this.decisionQueue.next(async (onDecided) => {
       const current = await checkPrincipal()
-      checkDecidedAs(current, decidedAs)
       return chats.send(current, request, { toRun, onDecided })
     })
   }
