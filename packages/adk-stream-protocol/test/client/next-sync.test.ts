@@ -557,11 +557,11 @@ describe('reloads', () => {
     (type) => {
       const shown = [USER, assistant('m1')]
       const catchUp = { state: 'loading', shown, isDue: false } as const
-      const stored = [USER, assistant('m2')]
-      const loaded = { messages: stored, running: false, position: '2.f' }
+      const replaced = [USER, assistant('m2')]
+      const loaded = { messages: replaced, running: false, position: '2.f' }
       const start = { catchUp, ...baseOf('1.e', 'u1', 'm1') }
       const [, effects] = step(start, { type, loaded }, { messages: shown, hasFailed: true })
-      expect(effects[0]).toEqual({ type: 'set-messages', messages: stored })
+      expect(effects[0]).toEqual({ type: 'set-messages', messages: replaced })
     },
   )
 
