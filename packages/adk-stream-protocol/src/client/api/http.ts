@@ -76,9 +76,9 @@ export function createHttp(options: HttpOptions): Http {
   }
   return {
     principal,
-    send: (path, request) => inTime(request, (limited) => send(path, limited)),
+    send: (path, request) => limitTime(request, (limited) => send(path, limited)),
     read: (path, isValid, request) =>
-      inTime(request, async (limited) => {
+      limitTime(request, async (limited) => {
         const response = await send(path, limited)
         const value = parseJson(await response.text())
         if (isValid(value)) return value
@@ -94,16 +94,15 @@ export function createHttp(options: HttpOptions): Http {
 const ANSWER_MS = 60_000
 
 /** Limits the time of a GET, which the bridge answers at once. Other requests may wait for the end of a turn or for a preview. */
-async function inTime<Value>(
+async function limitTime<Value>(
   request: HttpRequest = {},
   run: (request: HttpRequest) => Promise<Value>,
 ): Promise<Value> {
   const { method = 'GET', signal } = request
   if (method !== 'GET') return run(request)
-  const silence = startSilenceTimeout(ANSWER_MS)
+  const silence = startSilenceTimeout(signal, ANSWER_MS)
   try {
-    const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal
-    return await run({ ...request, signal: either })
+    return await run({ ...request, signal: silence.signal })
   } finally {
     silence.stop()
   }
@@ -138,9 +137,8 @@ export async function* readSse(
   signal: AbortSignal,
 ): AsyncGenerator<PositionedChunk, ChatPositions | undefined> {
   let positions: ChatPositions | undefined
-  const silence = startSilenceTimeout()
-  const either = AbortSignal.any([signal, silence.signal])
-  const { onComment } = silence
+  const silence = startSilenceTimeout(signal)
+  const { signal: either, onComment } = silence
   try {
     for await (const events of readEvents(body, { signal: either, onComment })) {
       // The server is not silent while the chat processes what has arrived.

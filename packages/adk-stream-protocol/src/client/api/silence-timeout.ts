@@ -17,7 +17,11 @@ export interface SilenceTimeout {
   readonly stop: () => void
 }
 
-export function startSilenceTimeout(timeoutMs = DEFAULT_TIMEOUT_MS): SilenceTimeout {
+/** `signal` also aborts the request. */
+export function startSilenceTimeout(
+  signal: AbortSignal | undefined,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+): SilenceTimeout {
   const controller = new AbortController()
   let ms = timeoutMs
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -28,7 +32,7 @@ export function startSilenceTimeout(timeoutMs = DEFAULT_TIMEOUT_MS): SilenceTime
   }
   restart()
   return {
-    signal: controller.signal,
+    signal: signal ? AbortSignal.any([signal, controller.signal]) : controller.signal,
     restart,
     onComment: (comment) => restart(readKeepAlive(`: ${comment}`)),
     stop: () => clearTimeout(timer),

@@ -208,9 +208,8 @@ async function read<Event>(
   signal: AbortSignal,
   onEvent: (event: Event | 'open') => void,
 ): Promise<unknown> {
-  const silence = startSilenceTimeout()
-  const either = AbortSignal.any([signal, silence.signal])
-  const { onComment } = silence
+  const silence = startSilenceTimeout(signal)
+  const { signal: either, onComment } = silence
   try {
     const { body } = await http.send(path, { signal: either })
     onEvent('open')
