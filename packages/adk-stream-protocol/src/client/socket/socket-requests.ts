@@ -307,11 +307,16 @@ export class SocketRequests {
       this.#requests.delete(request.id)
       return this.#refuseResponses(request, DECISION_CANCELLED)
     }
-    const isNamed = request.stoppedMessageId !== undefined
-    const isAborted = (isNamed || state === 'reading') && this.#abort(request)
-    request.state = isNamed ? 'stopping' : 'finding'
-    if (isAborted && !isNamed) this.#requests.delete(request.id)
-    if (isAborted || isNamed) void this.#settle(request, state)
+    if (request.stoppedMessageId !== undefined) {
+      request.state = 'stopping'
+      this.#abort(request)
+    } else if (state === 'reading' && this.#abort(request)) {
+      this.#requests.delete(request.id)
+    } else {
+      request.state = 'finding'
+      return
+    }
+    void this.#settle(request, state)
   }
 
   /**
@@ -330,7 +335,8 @@ export class SocketRequests {
    */
   async #settle(request: SocketRequest, state: SocketRequest['state']): Promise<void> {
     const { findObserver, ping } = this.#dependencies
-    for (let isHandled = false; !isHandled;)
+    let isHandled = false
+    while (!isHandled)
       isHandled = await ping().then(
         () => true,
         () => request.state !== 'stopping',

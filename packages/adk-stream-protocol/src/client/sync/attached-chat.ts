@@ -28,7 +28,7 @@ import {
 } from './read-into-chat.ts'
 import type { DecisionSupplement } from '../connection/response-states.ts'
 import {
-  isKept,
+  keepsMessages,
   regenerate,
   sendDecision,
   sendMessage,
@@ -203,7 +203,7 @@ export class AttachedChat {
       // The AI SDK counts as idle when there was nothing to resume, although it is sending a message.
       isBusy: isBusy(chat) || this.#isSending(),
       hasFailed: chat.status === 'error',
-      keepsEdit: chat.status === 'error' && !isKept(chat.error),
+      keepsEdit: chat.status === 'error' && !keepsMessages(chat.error),
       hasOpenStream: channel.openStream(chat.id) !== undefined,
       responses: channel.responses.all,
     }

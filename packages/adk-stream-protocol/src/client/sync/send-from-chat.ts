@@ -160,7 +160,7 @@ function nameNewest(
 const KEPT = new Set<string | undefined>(['already-acted', 'newer-messages', 'not-rewindable'])
 
 /** Whether a request failed because the server keeps the messages that it would have removed. */
-export function isKept(error: Error | undefined): boolean {
+export function keepsMessages(error: Error | undefined): boolean {
   return error !== undefined && KEPT.has(readErrorCode(error))
 }
 
@@ -170,7 +170,7 @@ async function keepIfRefused(context: SyncContext, request: () => Promise<void>)
   const { messages, error: before } = chat
   await request()
   const { error } = chat
-  if (error === before || !isKept(error)) return
+  if (error === before || !keepsMessages(error)) return
   chat.messages = messages
   await reload(context).catch(reportError)
 }

@@ -189,7 +189,7 @@ export class SseTransport
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId, headers, abortSignal } = options
-    // What the person has stopped does not go on in a page while the server does not know it. `onStopped` follows.
+    // A reply that the person has stopped is not resumed before the server has confirmed the stop. `onStopped` follows.
     if (this.#observers.find(chatId) && this.#stoppingIn(chatId).length > 0) return null
     const tap = this.#observe && createTap(this.#observe, { chatId, trigger: 'resume' })
     const opening = { source: 'resumed', joins: true, tap, signal: abortSignal } as const
@@ -331,13 +331,15 @@ export class SseTransport
     for (let attempt = 0; !sending.signal.aborted; attempt += 1) {
       try {
         await this.#sendStop(stream, sending.signal)
-        sending.abort()
+        break
       } catch (error) {
         const isKept = stream.messageId !== undefined && this.#observers.find(chatId, chat)
-        if (!isTemporary(error) || (attempt >= backoff.attempts && !isKept)) sending.abort()
+        if (!isTemporary(error) || (attempt >= backoff.attempts && !isKept)) break
         await waitForNextAttempt(delayBefore(attempt, backoff), sending.signal)
       }
     }
+    // Closes the stream that was requested to find the message.
+    sending.abort()
     this.#stopping.delete(stream)
   }
 
@@ -431,7 +433,7 @@ export class SseTransport
   }
 }
 
-/** Returns the id of the message that a resumed stream is of, which may have no chunk yet. */
+/** Returns the id of a resumed stream's message, which may have no chunk yet. */
 function readMessageId({ headers }: Response): string | undefined {
   const id = headers.get(MESSAGE_HEADER)
   return id === null ? undefined : decodeURIComponent(id)
