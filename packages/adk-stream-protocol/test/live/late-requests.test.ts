@@ -86,7 +86,7 @@ test.each(
   },
 )
 
-test('[TU1981] a call that the policy judges until its message was removed does not run, and asks nobody', async () => {
+test('[TU1981] a call whose message is removed while the policy is evaluated does not run, and requests no approval', async () => {
   const [judging, judged, ended] = [defer(), defer(), defer()]
   let isJudged = false
   await using testBridge = await openLiveTestBridge({

@@ -190,11 +190,11 @@ export class LiveMessages {
 
   /** Whether a call runs or the model replies. Calls that wait for the user do not count. */
   get isBusy(): boolean {
-    return this.isBusyBeside(undefined)
+    return this.isOtherBusy(undefined)
   }
 
   /** Whether a call of another message runs, or the model replies to another one. */
-  isBusyBeside(message: LiveMessage | undefined): boolean {
+  isOtherBusy(message: LiveMessage | undefined): boolean {
     return [...this.#messages.values()].some((other) => other !== message && this.#isBusy(other))
   }
 

@@ -286,7 +286,7 @@ export class LiveOutput {
     const { session, listener, messages } = this.#options
     if (message.isUserMessageStored) return
     message.isUserMessageStored = true
-    if (!messages.isBusyBeside(message)) await session.endUncontinued()
+    if (!messages.isOtherBusy(message)) await session.endUncontinued()
     const text = transcriptOf(message)
     await session.append(toUserEvent(message, { role: 'user', parts: [{ text }] }))
     listener.onUserMessage({

@@ -44,10 +44,7 @@ export class SessionWriter {
 
   /** Whether the chat still holds calls. They may have been removed after the run ended. */
   async holdsCalls(toolCallIds: readonly string[]): Promise<boolean> {
-    const { sessionService, session } = this.#context ?? {}
-    if (!session || !sessionService) return false
-    const { appName, userId, id: sessionId } = session
-    const stored = await sessionService.getSession({ appName, userId, sessionId })
+    const stored = await this.#readStored()
     return stored !== undefined && containsCalls(stored.events, toolCallIds)
   }
 
@@ -59,11 +56,15 @@ export class SessionWriter {
 
   /** Whether the final response of a call is stored, also by another process. */
   async isAnswered(toolCallId: string): Promise<boolean> {
-    const { session, sessionService } = this.#context ?? {}
-    if (!session || !sessionService) return false
-    const { appName, userId, id: sessionId } = session
-    const stored = await sessionService.getSession({ appName, userId, sessionId })
+    const stored = await this.#readStored()
     return stored?.events.some((event) => hasFinalResponse(event, toolCallId)) === true
+  }
+
+  async #readStored(): Promise<Session | undefined> {
+    const { session, sessionService } = this.#context ?? {}
+    if (!session) return undefined
+    const { appName, userId, id: sessionId } = session
+    return sessionService?.getSession({ appName, userId, sessionId })
   }
 
   async append(event: Event): Promise<void> {
