@@ -132,15 +132,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
       await using page = new ClientPage({ url: testBridge.url, version })
       const left = await page.open()
-      const [begun, release] = [defer(), defer()]
-      let runs = 0
-      const tools = {
-        get_location: () => {
-          runs += 1
-          begun.resolve()
-          return release.promise.then(() => TOKYO)
-        },
-      }
+      const { tools, begun, release, run } = heldLocation()
       runBrowserTools(left.attached, tools)
       void left.send(ASK)
       await begun.promise
@@ -156,7 +148,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await chat.until(() => toolParts(chat.lastMessage).length === 1)
       release.resolve()
       await chat.untilShown('There you are.')
-      expect(runs).toBe(1)
+      expect(run.count).toBe(1)
       expect(testBridge.lastPrompt).toContain('139.7')
     },
   )
@@ -175,15 +167,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await using page = new ClientPage({ url: testBridge.url, version })
       const overHttp = (): Promise<ClientChat> => openSse(page.sse(), version)
       const left = from === 'HTTP' ? await overHttp() : await page.open()
-      const [begun, release] = [defer(), defer()]
-      let runs = 0
-      const tools = {
-        get_location: () => {
-          runs += 1
-          begun.resolve()
-          return release.promise.then(() => TOKYO)
-        },
-      }
+      const { tools, begun, release, run } = heldLocation()
       runBrowserTools(left.attached, tools)
       void left.send(ASK)
       await begun.promise
@@ -195,7 +179,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await chat.until(() => toolParts(chat.lastMessage).length === 1)
       release.resolve()
       await chat.untilShown('There you are.')
-      expect(runs).toBe(1)
+      expect(run.count).toBe(1)
       expect(testBridge.lastPrompt).toContain('139.7')
       expect(chat.errors).toEqual([])
     },
@@ -277,6 +261,20 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.errors).toEqual([])
   })
 })
+
+/** A tool that waits in each run until it is released. */
+function heldLocation() {
+  const [begun, release] = [defer(), defer()]
+  const run = { count: 0 }
+  const tools = {
+    get_location: () => {
+      run.count += 1
+      begun.resolve()
+      return release.promise.then(() => TOKYO)
+    },
+  }
+  return { tools, begun, release, run }
+}
 
 /** Runs the tool `get_location` in a page, and counts how often. */
 function countRuns(attached: AttachedChat): { readonly count: number } {
