@@ -66,6 +66,15 @@ export function isTemporary(error: unknown): boolean {
   return !(error instanceof AdkError) || TEMPORARY.has(error.code)
 }
 
+/** Whether the server, or a proxy before it, asks to send the same request again: it closes, or its database is away. */
+export function isAway(error: unknown): error is AdkError {
+  return (
+    error instanceof AdkError &&
+    error.code === 'unavailable' &&
+    error.retryAfterSeconds !== undefined
+  )
+}
+
 /** Returns the error in a response body. Returns undefined if the bridge did not send the body. */
 export function readErrorBody(text: string): ErrorBody['error'] | undefined {
   const body = parseJson(text)

@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { AdkUIMessage, WebSocketTransport, SseTransport } from '../../src/client/index.ts'
-import { attachChat, sseTransport } from '../../src/client/index.ts'
+import { type AdkApi, adkApi, attachChat, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { isRecord } from '../../src/protocol/guards.ts'
+import type { Store } from '../../src/store/store.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -16,6 +17,27 @@ import type { AttachOptions } from '../../src/client/sync/attached-chat.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const TWO_APPROVERS = {
   approvals: { process_payment: { approvers: 2, deciders: { principals: ['hanako', 'taro'] } } },
+}
+
+const APPROVED = { approved: true }
+
+function inboxOf({ url }: TestBridge, ofProxy?: typeof fetch): AdkApi {
+  return adkApi({ url, headers: { 'x-api-key': 'hanako' }, ...(ofProxy && { fetch: ofProxy }) })
+}
+
+/** The next changes of approvals fail as if the database was away. */
+function failWrites({ approvals }: Store, count: number): { readonly left: number } {
+  const failures = { left: count }
+  const replaceAll = approvals.replaceAll.bind(approvals)
+  const replace = approvals.replace.bind(approvals)
+  const fail = async <Value>(write: () => Promise<Value>): Promise<Value> => {
+    if (failures.left === 0) return write()
+    failures.left -= 1
+    throw new StoreError('unavailable', 'The database is away.')
+  }
+  approvals.replaceAll = (transitions) => fail(() => replaceAll(transitions))
+  approvals.replace = (transition) => fail(() => replace(transition))
+  return failures
 }
 
 /** Returns the states of the calls in the newest message. */
@@ -227,6 +249,70 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(stored.slice(-2)).toEqual(['[[say Next.]]', 'Next.'])
     expect(chat.messages.map(textOf)).toEqual(stored)
     expect(chat.error).toBeUndefined()
+    expect(testBridge.wallet.payments).toHaveLength(1)
+  })
+
+  const ways: readonly [string, (page: ClientPage) => Promise<ClientChat>][] = [
+    ['over an open socket', (page) => page.open()],
+    ['in a request over a socket', (page) => page.open()],
+    ['in a request over HTTP', (page) => openSse(page.sse(), version)],
+    ['from an inbox', (page) => page.open()],
+  ]
+
+  test.each(ways)(
+    '[CL1952] a decision that a server could not record because its database was away is sent again: %s',
+    async (way, openChat) => {
+      await using testBridge = await TestBridge.open()
+      const live = { hold: way !== 'in a request over a socket' }
+      await using page = new ClientPage({ url: testBridge.url, version, live })
+      const chat = await openChat(page)
+      const sent = chat.send(PAY)
+      if (way.startsWith('in a request')) await sent
+      const [id = ''] = await chat.untilAsked()
+      const failures = failWrites(testBridge.store, 2)
+      if (way === 'from an inbox') await inboxOf(testBridge).decide(id, APPROVED, { keep: true })
+      else await chat.attached.approve(id)
+      await chat.untilShown('Paid.')
+      expect(failures.left).toBe(0)
+      expect(chat.errors).toEqual([])
+      expect(chat.error).toBeUndefined()
+      expect(testBridge.wallet.payments).toHaveLength(1)
+    },
+  )
+
+  test('[CL1952] a decision that a proxy could not pass on is sent again, unless the URL is wrong', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    void chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    const statuses = [404, 502, 503, 504]
+    const ofProxy: typeof fetch = async (input, init) => {
+      const status = init?.method === 'POST' ? statuses.shift() : undefined
+      return status === undefined ? fetch(input, init) : new Response('<html>', { status })
+    }
+    const inbox = inboxOf(testBridge, ofProxy)
+    const options = { keep: true }
+    await expect(inbox.decide(id, APPROVED, options)).rejects.toThrow('404')
+    await inbox.decide(id, APPROVED, options)
+    await chat.untilShown('Paid.')
+    expect(statuses).toEqual([])
+  })
+
+  test('[CL1952] a decision that no attempt could record is refused, and its approval is open', async () => {
+    await using testBridge = await TestBridge.open()
+    const backoff = { firstMs: 1, maxMs: 1, attempts: 3 }
+    await using page = new ClientPage({ url: testBridge.url, version, live: { backoff } })
+    const chat = await page.open()
+    void chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    const failures = failWrites(testBridge.store, 4)
+    await chat.attached.approve(id)
+    expect(failures.left).toBe(0)
+    expect(chat.errors).toMatchObject([{ code: 'unavailable' }])
+    expect(chat.asked).toEqual([id])
+    await chat.attached.approve(id)
+    await chat.untilShown('Paid.')
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 

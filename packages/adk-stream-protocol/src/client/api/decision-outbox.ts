@@ -1,7 +1,7 @@
 import { type Backoff, delayBefore } from '../../shared/backoff.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
-import { AdkError } from '../adk-error.ts'
+import { AdkError, isAway } from '../adk-error.ts'
 import { DECISION_CANCELLED } from '../connection/transport.ts'
 import type { DecisionGiven } from '../connection/transport.ts'
 import { waitForNextAttempt, type ConnectionState } from '../connection/connection-state.ts'
@@ -137,15 +137,16 @@ export class DecisionOutbox {
     this.#kept.add(kept)
     try {
       if (this.#api.isOffline()) await this.#untilReachable(request, kept)
-      for (;;) {
+      for (let attempt = 0; ; attempt += 1) {
         try {
           const isRepeated = kept.mayHaveArrived
           kept.mayHaveArrived = true
           report({ state: 'connecting' }, true)
           return await send(isRepeated)
         } catch (error) {
-          if (!(error instanceof TypeError) || signal.aborted) throw error
-          await this.#untilReachable(request, kept)
+          const isRefused = !(error instanceof TypeError) && !isAway(error)
+          if (isRefused || signal.aborted) throw error
+          await this.#untilReachable(request, kept, attempt)
         }
       }
     } finally {
@@ -156,10 +157,11 @@ export class DecisionOutbox {
   async #untilReachable(
     { approvalIds: [id = ''], signal, report }: DecisionRequest<unknown>,
     { cancelled, mayHaveArrived }: KeptRequest,
+    firstAttempt = 0,
   ): Promise<void> {
     const { backoff, readApproval } = this.#api
     const ended = AbortSignal.any([signal, cancelled.signal])
-    for (let attempt = 0; ; attempt += 1) {
+    for (let attempt = firstAttempt; ; attempt += 1) {
       const delay = delayBefore(Math.min(attempt, backoff.attempts), backoff)
       const retryAt = Date.now() + delay
       report({ state: 'lost', attempt: attempt + 1, retryAt }, mayHaveArrived)

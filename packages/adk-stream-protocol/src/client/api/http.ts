@@ -108,11 +108,18 @@ async function limitTime<Value>(
   }
 }
 
+/** Statuses of a proxy that has no server behind it, as between two versions of the server. */
+const GATEWAY_FAILURES: ReadonlySet<number> = new Set([502, 503, 504])
+
 async function toError(response: Response): Promise<AdkError> {
   const error = readErrorBody(await response.text())
   // Otherwise a proxy responded, not the bridge.
-  const message = `The server responded with status ${response.status}.`
-  return (error && toAdkError(error)) ?? new AdkError('unavailable', message)
+  const { status } = response
+  const message = `The server responded with status ${status}.`
+  return (
+    (error && toAdkError(error)) ??
+    new AdkError('unavailable', message, GATEWAY_FAILURES.has(status) ? 1 : undefined)
+  )
 }
 
 /** Returns an error of the bridge. Undefined if it has a code that the bridge does not use. */

@@ -70,6 +70,8 @@ export class SocketRequest {
   state: RequestState = 'unsent'
   /** Whether the stream is of a turn that was running after a reconnect. It may be another one: the server may not have the request. */
   isUnconfirmed = false
+  /** How often a server was not available for the responses of the request. */
+  refusals = 0
   messageId: string | undefined
   signal: AbortSignal | undefined
   /** The requests that this one replaces, while the server still streams to them. */

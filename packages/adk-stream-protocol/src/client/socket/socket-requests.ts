@@ -7,6 +7,7 @@ import {
   type FindObserver,
   DECISION_CANCELLED,
 } from '../connection/transport.ts'
+import { type Backoff, delayBefore } from '../../shared/backoff.ts'
 import { type WireObserver, createTap } from '../connection/wire-events.ts'
 import {
   type IncomingFrameOf,
@@ -20,6 +21,7 @@ type StreamFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-act
 
 interface Dependencies {
   readonly socket: () => ReconnectingSocket
+  readonly backoff: Required<Backoff>
   readonly responses: ResponseStates
   readonly findObserver: FindObserver
   readonly observe: WireObserver | undefined
@@ -99,6 +101,7 @@ export class SocketRequests {
       case 'no-active':
         return this.#onNotActive(request)
       case 'error':
+        if (frame.code === 'unavailable' && this.#sendLater(request)) return
         return this.#fail(request, new AdkError(frame.code, frame.errorText))
     }
   }
@@ -184,6 +187,22 @@ export class SocketRequests {
 
   #send(request: SocketRequest): void {
     if (this.#sendFrame(request, 'original')) request.state = 'sent'
+  }
+
+  /** CL1952: sends responses again that the server could not take. Returns false if the request has failed. */
+  #sendLater(request: SocketRequest): boolean {
+    const { backoff } = this.#dependencies
+    const { responseIds, refusals } = request
+    const isKept = request.state === 'sent' && responseIds.length > 0 && this.#observerOf(request)
+    if (!isKept || refusals >= backoff.attempts) return false
+    request.refusals += 1
+    // Unless another socket is open before: then it has another id.
+    const { id } = request
+    const onDue = (): void => {
+      if (request.state === 'sent' && request.id === id) this.#send(request)
+    }
+    setTimeout(onDue, delayBefore(refusals, backoff))
+    return true
   }
 
   #resume(request: SocketRequest): void {

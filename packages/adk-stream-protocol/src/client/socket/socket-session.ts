@@ -71,20 +71,22 @@ export class SocketSession {
     const socket = (): ReconnectingSocket => this.socket
     const isWatched = (chatId: string): boolean => this.#watched.audioOf(chatId) !== undefined
     const ping = (): Promise<number> => this.ping()
+    const backoff = withDefaults(options.backoff)
     this.requests = new SocketRequests({
       socket,
+      backoff,
       findObserver,
       observe,
       responses,
       isWatched,
       ping,
     })
-    this.outbox = new SocketOutbox(socket)
+    this.outbox = new SocketOutbox(socket, backoff)
     this.#watched = new WatchedChats(findObserver, observe)
     this.socket = new ReconnectingSocket({
       url: options.url,
       webSocket: () => options.webSocket ?? browserSocket(),
-      backoff: withDefaults(options.backoff),
+      backoff,
       onFrame: (text) => this.#onText(text),
       onSend: (frame) => observe?.({ type: 'frame', direction: 'out', frame }),
       onAudio: (bytes) => {
