@@ -10,12 +10,12 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 const LIMITS = [
   ['{ adkApi }', 'client/index.ts', 22, 9],
   ['{ sseTransport }', 'client/index.ts', 33, 12],
-  ['{ webSocketTransport }', 'client/index.ts', 30, 10],
+  ['{ webSocketTransport }', 'client/index.ts', 30, 11],
   ['{ useAdkChat }', 'react/index.ts', 55, 19],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 63, 24],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 75, 28],
   ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 154, 54],
-  ['*', 'client/index.ts', 97, 32],
+  ['*', 'client/index.ts', 97, 33],
   ['*', 'react/index.ts', 214, 75],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
