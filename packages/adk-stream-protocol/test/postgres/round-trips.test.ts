@@ -43,6 +43,10 @@ test('[ST624] from a decision at another server to its call, three statements ar
   const limits = { leaseMs: 15_000, sweepMs: 60_000 }
   await using pair = await openPair({ openStore, limits })
   const { approvalId } = await pair.atOne.ask()
+  // Otherwise the other server asks for the lock of the chat more than once.
+  await expect
+    .poll(() => database.run('SELECT FROM adk_stream_protocol.chat_locks'))
+    .toHaveLength(0)
   const before = opened.map(({ length }) => length)
   expect((await pair.atTwo.decide(approvalId, { approved: true })).status).toBe(200)
   await expect.poll(() => pair.effects()).toHaveLength(1)

@@ -71,7 +71,7 @@ test('[RE453] an entry that waits for another person shares a link, and that per
   )
   await user.click(await screen.findByRole('button', { name: 'Ask another person…' }))
   const input = await screen.findByLabelText<HTMLInputElement>('Link to this approval')
-  expect(document.activeElement).toBe(input)
+  await waitFor(() => expect(document.activeElement).toBe(input))
   const code = await screen.findByRole('img', { name: 'QR code of the link below' })
   expect(code.querySelector('path')?.getAttribute('d')).toMatch(/^M4 4h1v1h-1z/)
   const link = readApprovalLinkUrl(new URL(input.value).hash) ?? { approvalId: '', token: '' }
