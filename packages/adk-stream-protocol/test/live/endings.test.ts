@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
+import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
+import { isRecord } from '../../src/protocol/guards.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { defer, tool } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -226,17 +227,48 @@ test.each([
 test('[LV1961] a spoken reply that the closing server cuts off keeps the words of the person and of the model', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using client = await joinLive(testBridge)
-  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
-  const words = '[[say Half.]] [[wait never]] [[say Whole.]]'
-  testBridge.emulator.live.queueTranscript(words)
-  speak(client)
-  const turn = await nextUnasked(client)
-  await client.untilText('Half.', turn)
+  await untilHalfSpoken(testBridge, client)
   await testBridge.restart()
   const messages = await testBridge.page().messages()
-  expect(messages.map(textOf)).toEqual([words, 'Half.'])
+  expect(messages.map(textOf)).toEqual([WORDS, 'Half.'])
   expect(messages[1]).toHaveProperty('metadata.stopped', true)
 })
+
+test('[LV1962] a spoken reply that the person stops at its beginning keeps the words of both, and the next one has its own', async () => {
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
+  await untilHalfSpoken(testBridge, client)
+  client.send({ type: 'stop', id: 'chat-1' })
+  const page = testBridge.page()
+  await page.untilMessages(([, reply]) => isRecord(reply?.metadata) && 'stopped' in reply.metadata)
+  expect((await page.messages()).map(textOf)).toEqual([WORDS, 'Half.'])
+  testBridge.emulator.live.queueTranscript('[[say Next.]]')
+  speak(client)
+  await page.untilMessages((shown) => textOf(shown.at(-1)) === 'Next.')
+  expect((await page.messages()).map(textOf)).toEqual([WORDS, 'Half.', '[[say Next.]]', 'Next.'])
+  expect(testBridge.errors).toEqual([])
+})
+
+test('[LV1962] a spoken reply that fails at its beginning keeps the words of both', async () => {
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
+  await untilHalfSpoken(testBridge, client)
+  const session = await testBridge.emulator.live.nextSession()
+  session.close(1007, 'Request contains an invalid argument.')
+  const page = testBridge.page()
+  await page.untilMessages(([, reply]) => isRecord(reply?.metadata) && 'error' in reply.metadata)
+  expect((await page.messages()).map(textOf)).toEqual([WORDS, 'Half.'])
+})
+
+const WORDS = '[[say Half.]] [[wait never]] [[say Whole.]]'
+
+/** Speaks, and waits for the beginning of the reply. */
+async function untilHalfSpoken(testBridge: TestBridge, client: SocketClient): Promise<void> {
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  testBridge.emulator.live.queueTranscript(WORDS)
+  speak(client)
+  await client.untilText('Half.', await nextUnasked(client))
+}
 
 test('[LV1961] a message that waits for a person when the server closes is not shown as stopped, and continues', async () => {
   await using testBridge = await openLiveTestBridge()

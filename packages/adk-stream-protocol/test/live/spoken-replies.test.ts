@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
+import type { LiveMessage } from '../../src/modules/live/session/live-message.ts'
 import { TurnTaking } from '../../src/modules/live/session/turn-taking.ts'
 import { UserSpeech, type ShownQuestion } from '../../src/modules/live/session/user-speech.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -100,4 +101,25 @@ test('[AP515] words that may have been spoken before the question was shown deci
   expect(decided).toEqual([])
   say()
   expect(decided).toEqual([['yes please', 'a']])
+})
+
+test('[LV1962] words that are recognized after a reply was stopped belong to it until the model has ended it', () => {
+  const turnTaking = new TurnTaking<LiveMessage>({ completesCalls: false })
+  const speech = new UserSpeech({ turnTaking, listQuestions: () => [], onWords: () => undefined })
+  speech.add('What is', false)
+  turnTaking.apply({ type: 'output-received' })
+  const stopped = turnTaking.speaker
+  if (!stopped) throw new Error('No message speaks.')
+  stopped.isUserMessageStored = true
+  stopped.stop()
+  speech.add(' the time?', false)
+  expect(turnTaking.isReplyExpected(stopped)).toBe(true)
+  turnTaking.apply({ type: 'turn-completed' })
+  expect(turnTaking.isReplying).toBe(false)
+  speech.add('And the date?', false)
+  turnTaking.apply({ type: 'output-received' })
+  expect([stopped.transcript, turnTaking.speaker?.transcript]).toEqual([
+    'What is the time?',
+    'And the date?',
+  ])
 })

@@ -50,6 +50,8 @@ export class LiveMessage {
   /** The transcript of the user's speech so far. Empty if the user wrote the message. */
   transcript = ''
   isUserMessageStored: boolean
+  /** The append of the user's speech. */
+  storing: Promise<void> | undefined
   /** Whether the model has replied anything, or has made a call, since the last result of a call. */
   hasOutput: boolean
   /** Whether all words of the user are known: they typed the message, or its transcript is complete. */
@@ -154,6 +156,8 @@ export interface TurnStream {
   readonly background: boolean
   /** The message that the model replies to. */
   readonly userMessageId: string
+  /** LV1962: stores that message, if it was spoken. Before the reply, if that is stopped or fails. */
+  readonly storePrompt: () => Promise<void>
 }
 
 /** What the messages need of their conversation. */
@@ -165,6 +169,8 @@ interface LiveMessagesOptions {
   onTurn(turn: Turn, message: LiveMessage): void
   /** The user stopped a message. */
   onStop(message: LiveMessage): void
+  /** Stores the user message of a reply, if it was spoken and is not stored. */
+  storePrompt(message: LiveMessage): Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -306,6 +312,7 @@ export class LiveMessages {
       background,
       resumes,
       userMessageId: message.userMessageId,
+      storePrompt: () => this.#options.storePrompt(message),
     })
     message.turn.then(
       ({ signal }) => signal.addEventListener('abort', () => this.#stop(message), { once: true }),

@@ -129,7 +129,7 @@ export class LiveOutput {
     if (!news) this.#target = undefined
     if (!news) return withoutStoring(event)
     if (event.partial) return news
-    await this.#storeUserSpeech(message)
+    await this.storeUserSpeech(message)
     const prepared = toStoredEvent(this.#withOwnSources(news, message), message, (name) =>
       this.#options.findTool(name),
     )
@@ -163,7 +163,7 @@ export class LiveOutput {
     if (!message || message.isStopped || (finishReason === undefined && !hasSources))
       return withoutStoring(event)
     this.#target = message
-    await this.#storeUserSpeech(message)
+    await this.storeUserSpeech(message)
     const own = this.#withOwnSources(event, message)
     const findTool = this.#options.findTool.bind(this.#options)
     return toStoredEvent(withReplyEnd(own, finishReason), message, findTool)
@@ -238,8 +238,11 @@ export class LiveOutput {
   async storeFailure(messages: readonly LiveMessage[], failure: unknown): Promise<void> {
     const { session, agentName, onError } = this.#options
     try {
-      for (const { messageId } of messages)
+      for (const message of messages) {
+        await this.storeUserSpeech(message)
+        const { messageId } = message
         await session.append(createFailureEvent(messageId, agentName, toProtocolError(failure)))
+      }
     } catch (error) {
       onError(error)
     }
@@ -250,7 +253,7 @@ export class LiveOutput {
     const { session, agentName: author, onError } = this.#options
     const { invocationId = '' } = session.context ?? {}
     for (const message of messages) {
-      await this.#storeUserSpeech(message).catch(onError)
+      await this.storeUserSpeech(message).catch(onError)
       message.push(createEvent({ author, invocationId, interrupted: true }))
     }
   }
@@ -282,10 +285,15 @@ export class LiveOutput {
   }
 
   /** Stores the user's speech as a message, before the reply to it. */
-  async #storeUserSpeech(message: LiveMessage): Promise<void> {
-    const { session, listener, messages } = this.#options
-    if (message.isUserMessageStored) return
+  async storeUserSpeech(message: LiveMessage): Promise<void> {
+    if (message.isUserMessageStored) return message.storing
     message.isUserMessageStored = true
+    message.storing = this.#appendSpeech(message)
+    return message.storing
+  }
+
+  async #appendSpeech(message: LiveMessage): Promise<void> {
+    const { session, listener, messages } = this.#options
     if (!messages.isOtherBusy(message)) await session.endUncontinued()
     const text = transcriptOf(message)
     await session.append(toUserEvent(message, { role: 'user', parts: [{ text }] }))

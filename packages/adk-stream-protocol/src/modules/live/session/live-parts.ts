@@ -136,6 +136,10 @@ export class LiveParts {
     if (this.turnTaking.speaker === message) this.#links.interrupt()
   }
 
+  storePrompt(message: LiveMessage): Promise<void> {
+    return this.output.storeUserSpeech(message)
+  }
+
   park(): void {
     if (this.#calls?.park()) this.snapshots.saveCalls()
   }

@@ -40,9 +40,15 @@ export class UserSpeech {
   /** Adds a piece of the transcript. The last piece (`isFinished`) repeats everything since the previous last one. */
   add(text: string, isFinished: boolean): void {
     if (isFinished) return this.#finish(text)
-    if (!this.#message || this.#message.isUserMessageStored) this.#message = this.#findMessage()
+    if (!this.#message || this.#isOver(this.#message)) this.#message = this.#findMessage()
     this.#message.transcript += text
     this.#seen ??= this.#listSeen()
+  }
+
+  /** Whether new words belong to another message. Until the model has ended a reply that was stopped, late words are those that led to it. */
+  #isOver(message: LiveMessage): boolean {
+    const isEnding = message.isStopped && this.#options.turnTaking.speaker === message
+    return message.isUserMessageStored && (message.isPromptKnown || !isEnding)
   }
 
   #finish(text: string): void {

@@ -48,6 +48,8 @@ export interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | '
   readonly events: AsyncIterable<Event>
   /** The outcome up to the question of a running call after which the turn continues. */
   readonly before?: RunOutcome
+  /** Stores the message of the person before the session is repaired, if the run has not stored it. */
+  readonly storePrompt?: () => Promise<void>
 }
 
 /** What a run is streamed with. */
@@ -97,7 +99,7 @@ export async function streamRun(
 async function streamOnce(
   { backend, options }: RunParts,
   turn: Turn,
-  { chat, events, before, ...how }: RunInTurn,
+  { chat, events, before, storePrompt, ...how }: RunInTurn,
 ): Promise<RunOutcome | undefined> {
   const { onChunk, onError, onTurnEnd, exposeState } = options
   const { principalId, chatId } = chat
@@ -118,6 +120,7 @@ async function streamOnce(
       const whole = before ? afterQuestion(outcome, before) : outcome
       const isResumed = how.from !== undefined && !how.passSound
       const isLeft = isResumed && isClosing(turn.signal)
+      if (whole.end !== 'completed') await storePrompt?.()
       const ended = { chat: toAppChat(backend, chat), outcome: whole, isLeft }
       await backend.host.endings.settle(ended)
       if (!how.passSound) await backend.waitingCalls.onWaiting(backend, info, outcome.waiting)

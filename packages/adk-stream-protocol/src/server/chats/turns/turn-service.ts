@@ -58,6 +58,8 @@ export interface TurnSource {
   readonly resumes: boolean
   readonly background: boolean
   readonly userMessageId: string
+  /** Stores that message, if the run has not stored it. */
+  readonly storePrompt: () => Promise<void>
   readonly graceMs: number
 }
 
@@ -278,7 +280,7 @@ export class TurnService {
 
   /** Streams a message of an open run when the previous turn has ended. */
   async streamFrom(chat: ChatRef, messageId: string, source: TurnSource): Promise<Turn> {
-    const { events, leavesCalls, resumes, background, userMessageId, graceMs } = source
+    const { events, leavesCalls, storePrompt, resumes, background, userMessageId, graceMs } = source
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
     let replayed: ReplayedTurn | undefined
@@ -307,6 +309,7 @@ export class TurnService {
           events,
           passSound: true,
           leavesCalls,
+          storePrompt,
           ...from,
         })
       },
