@@ -741,6 +741,42 @@ test.each([
   },
 )
 
+test('[BT1601] an output that a server has taken and lost with its session is refused, and counts when it is sent again', async () => {
+  await using folder = await makeFolder()
+  const { opened, openStore } = keepOpened(folder.database)
+  await using pair = await openPair({ ...LIVE, tools: [locationTool()], openStore })
+  const { sessions } = (await opened[1]) ?? {}
+  if (!sessions) throw new Error('The first server has a store.')
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  const find = pair.ofSecond.findLockHolder.bind(pair.ofSecond)
+  const continued = defer()
+  sessions.appendEvent = async (request) => {
+    if (!JSON.stringify(request.event).includes('"latitude":35.7')) return appendEvent(request)
+    // It stores nothing, and to the second server it has lost its session.
+    pair.ofSecond.findLockHolder = async (chat) =>
+      chat.appName.endsWith(OPEN_RUN_LOCK) ? undefined : find(chat)
+    await continued.promise
+    throw new StoreError('unavailable', 'The database is away.')
+  }
+  await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  client.say(ASK)
+  await whole(client)
+  const [, message] = await pair.atTwo.messages()
+  const parts = message?.parts.map((part) =>
+    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+  )
+  const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+  const refused = await pair.atTwo.post('/stream', body)
+  expect([refused.status, refused.body]).toEqual([503, expect.stringContaining('unavailable')])
+  pair.ofSecond.findLockHolder = find
+  sessions.appendEvent = appendEvent
+  continued.resolve()
+  await pair.atTwo.post('/stream', body)
+  const reply = async () => (await pair.atTwo.messages())[1]
+  await expect.poll(async () => textOf(await reply())).toContain('are.')
+  expect(await readResults(pair)).toEqual([TOKYO])
+})
+
 test('[EV100] clients that watch at any server receive the decision, the result and the end of the reply', async () => {
   await using pair = await openPair(LIVE)
   const feeds = await Promise.all([pair.one, pair.two].map(openFeed))

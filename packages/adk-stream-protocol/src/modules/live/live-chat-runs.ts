@@ -129,8 +129,10 @@ async function leaveToOthers(
     }
     if (await isReadable()) return turn
     const key = toAppChat(await backend.get(), chat)
-    for (const output of submitted)
-      await owners.untilStored({ chat: key, messageId, toolCallId: output.toolCallId }, output)
+    for (const output of submitted) {
+      const call = { chat: key, messageId, toolCallId: output.toolCallId }
+      if (!(await owners.untilStored(call, output))) throw NOT_STORED
+    }
     const isShown = async () => (await isReadable()) || owners.areReported(left)
     await untilMet(chat, isShown, { running: left })
     return turn
