@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
-import type { ChatSummary } from '../../src/client/index.ts'
+import type { AdkApi, ChatSummary } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -308,14 +308,26 @@ test('[CL1955] a reply with keep-alives is not interrupted, nor while the chat r
   ])
 })
 
-test('[CL1955] a request to load a chat that is not answered fails as if the connection were lost', async () => {
-  const arrived = defer()
-  await using server = await serveResponses(() => arrived.resolve())
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const loaded = adkApi({ url: server.url }).loadChat('chat-1')
-  await Promise.all([
-    expect(loaded).rejects.toThrow('network'),
-    arrived.promise.then(() => vi.advanceTimersByTime(60_000)),
-  ])
-})
+test.each<[string, (api: AdkApi, url: string) => Promise<unknown>]>([
+  ['to load a chat', (api) => api.loadChat('chat-1')],
+  ['to decide an approval', (api) => api.decide('adk-1', { approved: true })],
+  ['to stop a turn', (api) => api.stopChat('chat-1', 'm1')],
+  [
+    'with the output of a browser tool',
+    (_api, url) =>
+      sseTransport({ url }).toolOutput({ chatId: 'chat-1', toolCallId: 'call-1', output: 1 }),
+  ],
+])(
+  '[CL1955] a request %s that is not answered fails as if the connection were lost',
+  async (_name, send) => {
+    const arrived = defer()
+    await using server = await serveResponses(() => arrived.resolve())
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const sent = send(adkApi({ url: server.url }), server.url)
+    await Promise.all([
+      expect(sent).rejects.toThrow('network'),
+      arrived.promise.then(() => vi.advanceTimersByTime(60_000)),
+    ])
+  },
+)

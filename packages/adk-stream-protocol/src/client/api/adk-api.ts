@@ -190,6 +190,7 @@ export class AdkApi implements Identified {
   async stopChat(chatId: string, messageId?: string): Promise<void> {
     await this.#http.send(`${chatPath(chatId, 'stop')}${toQuery({ messageId })}`, {
       method: 'POST',
+      isRepeatable: true,
     })
   }
 
@@ -276,7 +277,7 @@ export class AdkApi implements Identified {
   async #decide(approvalId: string, decision: DecisionGiven, decidedAs?: string): Promise<string> {
     const { approved, reason, args, payload, preview, offer } = decision
     const body = { approved, reason, args, payload, preview, offer }
-    const request = { method: 'POST' as const, body, decidedAs }
+    const request = { method: 'POST' as const, body, decidedAs, isRepeatable: true }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
   }

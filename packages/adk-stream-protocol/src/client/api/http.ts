@@ -39,6 +39,8 @@ interface HttpRequest {
   readonly headers?: HeadersInit | undefined
   /** The tag of the principal that decided. The server refuses the request if another one sends it (SE1120). */
   readonly decidedAs?: string | undefined
+  /** Whether the bridge answers soon, and the request may be sent twice. Then silence counts as a lost connection. Default: a GET. */
+  readonly isRepeatable?: boolean
 }
 
 /** Sends requests to the bridge. Throws an `AdkError` if the request is rejected, or if something else than the bridge responds. */
@@ -90,16 +92,16 @@ export function createHttp(options: HttpOptions): Http {
   }
 }
 
-/** How long a GET may take, in ms. */
+/** How long a GET, and another request that may be sent twice, may take, in ms. */
 const ANSWER_MS = 60_000
 
-/** Limits the time of a GET, which the bridge answers at once. Other requests may wait for the end of a turn or for a preview. */
+/** Limits the time of requests that the bridge answers soon. Others may wait for the end of a turn or for a preview. */
 async function limitTime<Value>(
   request: HttpRequest = {},
   run: (request: HttpRequest) => Promise<Value>,
 ): Promise<Value> {
-  const { method = 'GET', signal } = request
-  if (method !== 'GET') return run(request)
+  const { method = 'GET', signal, isRepeatable = method === 'GET' } = request
+  if (!isRepeatable) return run(request)
   const silence = startSilenceTimeout(signal, ANSWER_MS)
   try {
     return await run({ ...request, signal: silence.signal })

@@ -236,7 +236,7 @@ export class SseTransport
   /** Sends the output of a browser tool outside the chat's stream. Resolves when the server has it. */
   async toolOutput({ chatId, toolCallId, ...result }: SentOutput): Promise<void> {
     const path = chatPath(chatId, 'outputs', encodeURIComponent(toolCallId))
-    await this.#http.send(path, { method: 'POST', body: result })
+    await this.#http.send(path, { method: 'POST', body: result, isRepeatable: true })
   }
 
   /**
