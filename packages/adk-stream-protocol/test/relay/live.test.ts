@@ -2,6 +2,7 @@ import { startEmulator } from 'gemini-emulator'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { openPair } from '../faults/support/pair.ts'
+import type { Person } from '../faults/support/person.ts'
 import { speak } from '../live/support/voice.ts'
 import { OPEN_RUN_LOCK } from '../../src/locks/lock-names.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
@@ -259,6 +260,19 @@ test('[RL320] a reply that is reported after its live session has moved here is 
   await second.hears('One.Two.')
   expect(await second.say('[[say Three.]]')).toBe('Three.')
   expect(second.turns).toEqual(['One.Two.'])
+})
+
+test('[LV1963] a live reply whose turn could not be opened is reported at other servers when the store is back', async () => {
+  await using pair = await openLivePair(database, 'unopened')
+  await using client = await pair.join('one')
+  const feed = await fetch(`${pair.two.url}/events`, { headers: HEADERS })
+  const outage = pair.failTurns()
+  await expect(client.say('[[say Hello.]]')).rejects.toThrow('unavailable')
+  const texts = async (at: Person) => (await at.messages()).map(textOf)
+  await expect.poll(() => texts(pair.atOne)).toEqual(['[[say Hello.]]', 'Hello.'])
+  outage[Symbol.dispose]()
+  await readUntil(feed, ({ type, chatId }) => type === 'stored' && chatId === pair.chatId)
+  expect(await texts(pair.atTwo)).toEqual(['[[say Hello.]]', 'Hello.'])
 })
 
 /** Waits for half a second of the database's clock, in which something must not happen. */

@@ -1,4 +1,5 @@
 import type { TurnUpdate } from '../../../src/relay/relay.ts'
+import { StoreError } from '../../../src/store/store-error.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import type { Chunk } from '../../../src/protocol/index.ts'
 import { foldChunks } from '../../../src/protocol/fold-chunks.ts'
@@ -28,6 +29,8 @@ export interface RelayPair extends AsyncDisposable {
   ): Disposable & { holdAll: () => void }
   /** Lets the first server not renew or look at its leases, until it is disposed. */
   disconnect(): Disposable
+  /** Lets the first server not lock a chat for a turn, until it is disposed. */
+  failTurns(): Disposable
   effects(): ReturnType<typeof readEffects>
 }
 
@@ -81,6 +84,15 @@ export async function openRelayPair(
       const findLockHolder = approvals.findLockHolder.bind(approvals)
       Object.assign(approvals, { heartbeat: failAway, findLockHolder: failAway })
       return { [Symbol.dispose]: () => Object.assign(approvals, { heartbeat, findLockHolder }) }
+    },
+    failTurns: () => {
+      const { approvals } = first.store
+      const lockChat = approvals.lockChat.bind(approvals)
+      approvals.lockChat = async (chat, lock) => {
+        if (chat.appName.includes('#')) return lockChat(chat, lock)
+        throw new StoreError('unavailable', 'The database is away.')
+      }
+      return { [Symbol.dispose]: () => Object.assign(approvals, { lockChat }) }
     },
     effects: () => readEffects(folder.effects),
     async [Symbol.asyncDispose]() {

@@ -8,6 +8,7 @@ import { AsyncQueue } from '../../../shared/async.ts'
 import { SparseMap, SparseSet } from '../../../shared/collections.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import { RepeatedText } from './repeated-text.ts'
+import { isOutage, repeatWhileAway } from './store-away.ts'
 import type { TurnTaking } from './turn-taking.ts'
 
 /**
@@ -306,7 +307,21 @@ export class LiveMessages {
   ): Promise<Turn> {
     this.#messages.set(message.messageId, message)
     const stream = message.start()
-    message.turn = this.#options.openTurn(message.messageId, {
+    const opened = this.#openTurn(message, stream, { background, resumes })
+    message.turn = opened
+    opened.then(
+      (turn) => this.#onOpened(turn, message),
+      (error) => this.#openLater(message, stream, error),
+    )
+    return opened
+  }
+
+  #openTurn(
+    message: LiveMessage,
+    stream: MessageStream,
+    { background, resumes }: { readonly background: boolean; readonly resumes: boolean },
+  ): Promise<Turn> {
+    return this.#options.openTurn(message.messageId, {
       events: stream.events,
       leavesCalls: () => stream.hasRunningCalls,
       background,
@@ -314,11 +329,29 @@ export class LiveMessages {
       userMessageId: message.userMessageId,
       storePrompt: () => this.#options.storePrompt(message),
     })
+  }
+
+  #onOpened({ signal }: Turn, message: LiveMessage): void {
+    signal.addEventListener('abort', () => this.#stop(message), { once: true })
+  }
+
+  /** LV1963: what the model says while the store is away is streamed, stored and reported when it is back. */
+  #openLater(message: LiveMessage, stream: MessageStream, failure: unknown): void {
+    let last = failure
+    if (!isOutage(last)) return message.pause()
+    const open = (): Promise<Turn> =>
+      this.#openTurn(message, stream, { background: true, resumes: true }).catch((error) => {
+        last = error
+        throw error
+      })
+    message.turn = repeatWhileAway(open, () => isOutage(last))
     message.turn.then(
-      ({ signal }) => signal.addEventListener('abort', () => this.#stop(message), { once: true }),
+      (turn) => {
+        this.#onOpened(turn, message)
+        this.#options.onTurn(turn, message)
+      },
       () => message.pause(),
     )
-    return message.turn
   }
 
   /** Streams an event in its message. Opens a turn if the message has none. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { StoreError } from '../../../store/store-error.ts'
 import { delayBefore } from '../../../shared/backoff.ts'
 
 /** How soon the store is used again after it could not be reached. */
@@ -9,6 +10,11 @@ const AGAIN = { firstMs: 50, maxMs: 1_000, attempts: Infinity }
 export function isStoreAway(error: unknown): boolean {
   if (!(error instanceof Error && 'code' in error)) return false
   return error.code === 'unavailable' || error.code === 'busy'
+}
+
+/** Whether the store itself has failed for the moment. A server that closes also answers `unavailable`. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof StoreError && error.isTransient
 }
 
 /**
