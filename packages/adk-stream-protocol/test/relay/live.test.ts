@@ -268,12 +268,15 @@ test('[LV1963] a live reply whose turn could not be opened is reported at other 
   const feed = await fetch(`${pair.two.url}/events`, { headers: HEADERS })
   const outage = pair.failTurns()
   await expect(client.say('[[say Hello.]]')).rejects.toThrow('unavailable')
-  const texts = async (at: Person) => (await at.messages()).map(textOf)
-  await expect.poll(() => texts(pair.atOne)).toEqual(['[[say Hello.]]', 'Hello.'])
+  await expect.poll(() => textsAt(pair.atOne)).toEqual(['[[say Hello.]]', 'Hello.'])
   outage[Symbol.dispose]()
   await readUntil(feed, ({ type, chatId }) => type === 'stored' && chatId === pair.chatId)
-  expect(await texts(pair.atTwo)).toEqual(['[[say Hello.]]', 'Hello.'])
+  expect(await textsAt(pair.atTwo)).toEqual(['[[say Hello.]]', 'Hello.'])
 })
+
+async function textsAt(person: Person): Promise<string[]> {
+  return (await person.messages()).map(textOf)
+}
 
 /** Waits for half a second of the database's clock, in which something must not happen. */
 async function passTime(): Promise<void> {

@@ -335,6 +335,11 @@ export class LiveMessages {
     signal.addEventListener('abort', () => this.#stop(message), { once: true })
   }
 
+  #onOpenedLater(turn: Turn, message: LiveMessage): void {
+    this.#onOpened(turn, message)
+    this.#options.onTurn(turn, message)
+  }
+
   /** LV1963: what the model says while the store is away is streamed, stored and reported when it is back. */
   #openLater(message: LiveMessage, stream: MessageStream, failure: unknown): void {
     let last = failure
@@ -346,10 +351,7 @@ export class LiveMessages {
       })
     message.turn = repeatWhileAway(open, () => isOutage(last))
     message.turn.then(
-      (turn) => {
-        this.#onOpened(turn, message)
-        this.#options.onTurn(turn, message)
-      },
+      (turn) => this.#onOpenedLater(turn, message),
       () => message.pause(),
     )
   }
