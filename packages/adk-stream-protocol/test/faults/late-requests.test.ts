@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { defer } from '../support/agents.ts'
-import { locationTool, TOKYO } from '../support/locating.ts'
+import { locatedRequest, locationTool } from '../support/locating.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPair } from './support/pair.ts'
 import { openPaymentServer } from './support/payment-server.ts'
@@ -77,11 +77,7 @@ test('[AP921] a browser tool whose server crashed before its approval was reques
   await pair.leases.expire()
   const last = (await pair.atTwo.messages()).at(-1)
   expect((await pair.atTwo.calls()).map(({ state }) => state)).toEqual(['output-error'])
-  const parts = last?.parts.map((part) =>
-    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
-  )
-  const messages = [{ ...last, parts }]
-  const sent = await pair.atTwo.post('/stream', { id: 'chat-1', messages, messageId: last?.id })
+  const sent = await pair.atTwo.post('/stream', locatedRequest(last))
   expect(sent).toMatchObject({ status: 409, code: 'nothing-new' })
   crashes.resolve()
   await reply.text()

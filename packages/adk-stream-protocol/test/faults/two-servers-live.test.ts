@@ -9,7 +9,7 @@ import { OPEN_RUN_LOCK } from '../../src/locks/lock-names.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { ASK, locatedRequest, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPair, type Pair } from './support/pair.ts'
@@ -642,9 +642,6 @@ test('[LV14] a live session that has taken a call while another server waited fo
   client.say(ASK)
   await whole(client)
   const message = (await pair.atTwo.messages())[1]
-  const parts = message?.parts.map((part) =>
-    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
-  )
   // To the second server, the session seems to be opened while it waits for the chat.
   const find = pair.ofSecond.findLockHolder.bind(pair.ofSecond)
   const lock = pair.ofSecond.lockChat.bind(pair.ofSecond)
@@ -654,7 +651,7 @@ test('[LV14] a live session that has taken a call while another server waited fo
     pair.ofSecond.findLockHolder = find
     return lock(...given)
   }
-  const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+  const body = locatedRequest(message)
   await pair.atTwo.post('/stream', body)
   const reply = async () => (await pair.atTwo.messages())[1]
   await expect.poll(async () => textOf(await reply())).toContain('are.')
@@ -671,10 +668,7 @@ test('[LV14] the result of a browser tool that another server accepts is the onl
   client.say(ASK)
   await whole(client)
   const [, message] = await pair.atTwo.messages()
-  const parts = message?.parts.map((part) =>
-    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
-  )
-  const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+  const body = locatedRequest(message)
   const { body: answer } = await pair.atTwo.post('/stream', body)
   expect(answer).toContain('are.')
   // When the call expires at the first server, it finds that there is a result.
@@ -717,10 +711,7 @@ test.each([
       if (signal.kind === 'reply') replies += 1
     }
     const [, message] = await pair.atTwo.messages()
-    const parts = message?.parts.map((part) =>
-      part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
-    )
-    const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+    const body = locatedRequest(message)
     expect((await pair.atTwo.post('/stream', body)).body).toContain('are.')
     let status = isSentAgain ? 503 : 200
     while (status !== 200) ({ status } = await pair.atOne.post('/stream', body))
@@ -762,10 +753,7 @@ test('[BT1601] an output that a server has taken and lost with its session is re
   client.say(ASK)
   await whole(client)
   const [, message] = await pair.atTwo.messages()
-  const parts = message?.parts.map((part) =>
-    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
-  )
-  const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+  const body = locatedRequest(message)
   const refused = await pair.atTwo.post('/stream', body)
   expect([refused.status, refused.body]).toEqual([503, expect.stringContaining('unavailable')])
   pair.ofSecond.findLockHolder = find

@@ -18,7 +18,7 @@ import {
 } from '../live/support/live-test-bridge.ts'
 import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { ASK, locatedRequest, locationTool, TOKYO } from '../support/locating.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 import { Person, readEffects } from './support/person.ts'
@@ -516,11 +516,7 @@ test('[BT1580] an approved browser call whose handover could not be stored is ha
   await expect.poll(readCall).toMatchObject({ state: 'input-available' })
   const message = (await person.messages()).at(-1)
   expect(JSON.stringify(message)).toContain('data-browser-call')
-  const parts = message?.parts.map((part) =>
-    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
-  )
-  const messages = [{ ...message, parts }]
-  await person.post('/stream', { id: 'chat-1', messages, messageId: message?.id })
+  await person.post('/stream', locatedRequest(message))
   expect(await readCall()).toMatchObject({ state: 'output-available', output: TOKYO })
   expect(textOf((await person.messages()).at(-1))).toBe('There you are.')
 })

@@ -8,7 +8,7 @@ import { OPEN_RUN_LOCK } from '../../src/locks/lock-names.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
-import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { ASK, locatedRequest, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { HEADERS, LIVE_MODEL, LiveClient, ModelSockets, openLivePair } from './support/live-pair.ts'
@@ -331,11 +331,7 @@ test('[LV325] [LV1581] the output of a browser tool that another server gets in 
 test('[LV325] the output of a browser tool that another server gets by POST /stream reaches the live session', async () => {
   const asked = await locating('located-by-post')
   const { message } = asked
-  const parts = message?.parts.map((part) =>
-    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
-  )
-  const body = { id: asked.pair.chatId, messages: [{ ...message, parts }], messageId: message?.id }
-  const answer = await asked.pair.atTwo.post('/stream', body)
+  const answer = await asked.pair.atTwo.post('/stream', locatedRequest(message, asked.pair.chatId))
   expect(answer.body).toContain('are.')
   await expectLocated(asked)
 })

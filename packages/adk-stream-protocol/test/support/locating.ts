@@ -64,12 +64,17 @@ export async function lastMessage(browser: Browser): Promise<ChatMessage> {
 
 /** Sends the message with another state of its call, as the AI SDK does. */
 export function answer(browser: Browser, message: ChatMessage, change: object): Promise<Response> {
-  const parts = message.parts.map((part: ChatPart) =>
+  return browser.post('/stream', withCalls(message, change))
+}
+
+/** The request with the location that the page has found. */
+export function locatedRequest(message: ChatMessage | undefined, id = 'chat-1') {
+  return withCalls(message, { state: 'output-available', output: TOKYO }, id)
+}
+
+function withCalls(message: ChatMessage | undefined, change: object, id = 'chat-1') {
+  const parts = message?.parts.map((part: ChatPart) =>
     part.toolCallId === undefined ? part : { ...part, ...change },
   )
-  return browser.post('/stream', {
-    id: 'chat-1',
-    messages: [{ ...message, parts }],
-    messageId: message.id,
-  })
+  return { id, messages: [{ ...message, parts }], messageId: message?.id }
 }
