@@ -5,7 +5,15 @@ import type { BrowserTools } from '../../../src/client/index.ts'
 import type { Decision } from '../../../src/react/reading/approval.ts'
 import { FakeLocks } from '../../client/support/fake-locks.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
-import { type ChaosClientOptions, isPending, replyTo, textOf, writeScript } from './chaos-client.ts'
+import {
+  type ChaosClientOptions,
+  isMarked,
+  isPending,
+  replyTo,
+  textOf,
+  writeScript,
+} from './chaos-client.ts'
+import { expectedText } from './check-runs.ts'
 import {
   BROWSER_KINDS,
   PAYMENT_KINDS,
@@ -20,6 +28,8 @@ import type { Utterances } from './utterances.ts'
 const TICK_MS = 60
 /** How long the tabs may take after the last fault until they show what is stored. */
 const MAX_WAIT_MS = 90_000
+/** How soon a reply continues after a decision. A decision is recorded before its turn starts, and another message may stop that turn. */
+const CONTINUED_WITHIN_MS = 3_000
 const TURNS_PER_CHAT = 5
 const KINDS = ['talk', 'stop', 'ask', 'pay', ...PAYMENT_KINDS, ...BROWSER_KINDS] as const
 const SPOKEN_KINDS = ['talk', 'talk', 'ask', 'pay', 'top_up'] as const
@@ -260,7 +270,7 @@ export class PagePerson {
       await delay(TICK_MS)
       const [first] = turns
       for (const tab of this.#tabs) if (first && !tab.isClosed) this.#click(tab, first)
-      if (!isDisturbed && (await this.#isShown(turns))) return true
+      if (!isDisturbed && (await this.#isShown(turns)) && (await this.#isAtRest(turns))) return true
       const hasFault = isDisturbed || history.faults.some(({ to }) => to > this.#calmSince)
       if (hasFault) this.#calmSince = Date.now()
       if (Date.now() - this.#calmSince < MAX_WAIT_MS) continue
@@ -319,6 +329,14 @@ export class PagePerson {
     return this.#tabs.every((tab) => isSame(tab.messages, stored.messages))
   }
 
+  /** Whether a reply that is neither whole nor marked does not continue soon. */
+  async #isAtRest(turns: readonly RecordedTurn[]): Promise<boolean> {
+    const messages = this.#tabs[0]?.messages ?? []
+    if (turns.every((turn) => isWholeOrMarked(turn, messages))) return true
+    await delay(CONTINUED_WITHIN_MS)
+    return this.#isShown(turns)
+  }
+
   #checkStored(turn: RecordedTurn): boolean {
     const count = findMessages(turn, this.#tabs[0]?.messages ?? []).length
     if (count === 1) return true
@@ -350,6 +368,12 @@ function isSettled(turn: RecordedTurn, stored: readonly ChatMessage[], calmSince
   return turn.spoken
     ? Date.now() - Math.max(turn.spoken.until, calmSince) > UNDERSTOOD_WITHIN_MS
     : turn.stops
+}
+
+function isWholeOrMarked(turn: RecordedTurn, messages: readonly ChatMessage[]): boolean {
+  if (turn.hasFreeText === true) return true
+  const reply = replyTo(messages, turn.userMessageId)
+  return reply !== undefined && (isMarked(reply) || textOf(reply) === expectedText(turn, reply))
 }
 
 function findMessages(
