@@ -11,12 +11,15 @@ import type { Translation } from '../agent/translate/translation.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
 import { isAudio, isDelta, readQuestion } from '../protocol/chunk.ts'
+import type { TurnError } from '../protocol/message.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
 export interface RunTurnOptions extends TranslationOptions {
   /** The state of a turn that continues. Default: the turn starts. */
   readonly from?: Translation
+  /** The error that the turn ended with before. It lasts if the run has no events. */
+  readonly lastError?: TurnError | undefined
   /** Whether only present readers receive audio. Default false: audio is logged like other chunks. */
   readonly passSound?: boolean
   /** Whether calls continue to run after the events end. Default false: they end without a result. */
@@ -183,7 +186,7 @@ class TurnWriter {
     this.#turn.log.appendTogether(() => {
       // If the translation of an event threw, the state includes what was written before.
       this.#appendAll(this.#chunks.take())
-      this.#appendAll(finishTranslation(this.#state, left ? 'left' : end))
+      this.#appendAll(finishTranslation(this.#endState, left ? 'left' : end))
     })
     this.#turn.log.end()
     const waiting = [...this.#state.calls].filter(([, call]) => call.state === 'waiting')
@@ -196,6 +199,12 @@ class TurnWriter {
       state: this.#state,
       stats: this.#readStats(),
     }
+  }
+
+  /** TU1984: a turn that had nothing to do ends as before. */
+  get #endState(): Translation {
+    const { lastError } = this.#options
+    return this.#hasWritten || !lastError ? this.#state : { ...this.#state, error: lastError }
   }
 
   #readStats(): RunStats {

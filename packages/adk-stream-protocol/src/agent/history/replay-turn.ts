@@ -3,6 +3,7 @@ import type { Event } from '@google/adk'
 import type { StoredTurn } from './stored-turns.ts'
 import { findTurn, hasReply, splitTurns } from './stored-turns.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
+import type { TurnError } from '../../protocol/message.ts'
 import { readQuestion } from '../../protocol/chunk.ts'
 import { foldChunks } from '../../protocol/fold-chunks.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -19,6 +20,8 @@ export interface ReplayedTurn {
   readonly state: Translation
   readonly chunks: Chunk[]
   readonly pauses: readonly number[]
+  /** The error that the turn ended with, if it may continue. Otherwise it is part of the state. */
+  readonly lastError?: TurnError | undefined
 }
 
 /**
@@ -86,10 +89,11 @@ function isPausedOrAsked(call: Call | undefined): boolean {
 
 /** Returns the turn as a client has it that saw the pause: with the last step closed. */
 export function closeAtPause({ state, chunks, pauses }: ReplayedTurn): ReplayedTurn {
+  const { error: lastError } = state
   const pause = new ChunkWriter(state)
   closePause(pause)
   const closed = [...chunks, ...pause.chunks]
-  return { state: pause.state, chunks: closed, pauses: [...pauses, closed.length] }
+  return { state: pause.state, chunks: closed, pauses: [...pauses, closed.length], lastError }
 }
 
 /** Closes the last step. A run that failed after it had asked a person continues with the decision, so its error does not last. */

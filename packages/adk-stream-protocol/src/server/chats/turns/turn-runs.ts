@@ -43,7 +43,10 @@ export interface TurnRunsOptions extends TranslationOptions {
 }
 
 /** The events of a run, and how they are streamed. */
-export interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | 'leavesCalls'> {
+export interface RunInTurn extends Pick<
+  RunTurnOptions,
+  'from' | 'lastError' | 'passSound' | 'leavesCalls'
+> {
   readonly chat: ChatRef
   readonly events: AsyncIterable<Event>
   /** The outcome up to the question of a running call after which the turn continues. */

@@ -189,7 +189,7 @@ export class TurnService {
     // The agent of a chat was found before its decision was accepted.
     if (!decision) await backend.agents.of(key)
     const approval = decision?.approval ?? responses.approval
-    let from: Translation | undefined
+    let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
       reads: approval !== undefined,
       waitForRunning: true,
@@ -215,13 +215,13 @@ export class TurnService {
           if (continueAfter && (await findContinuing(backend, continueAfter)))
             await backend.sessions.endLostCalls(key)
           const options = this.#options
-          const replayed = await replayStored(backend, key, { messageId, options })
-          if (!replayed) throw new ProtocolError('nothing-new')
-          from = replayed.state
-          turn.startPosition = replayed.position
-          const pause = findResumeIndex(replayed, responses.seen)
-          await checkResponses(backend, replayed, { chat: key, responses, pause })
-          await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
+          const stored = await replayStored(backend, key, { messageId, options })
+          if (!stored) throw new ProtocolError('nothing-new')
+          replayed = stored
+          turn.startPosition = stored.position
+          const pause = findResumeIndex(stored, responses.seen)
+          await checkResponses(backend, stored, { chat: key, responses, pause })
+          await prefillTurn(turn, stored, { ledger: backend.ledger, chat: key, pause })
         } catch (thrown) {
           if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
           throw thrown
@@ -230,7 +230,8 @@ export class TurnService {
       run: async (turn) => {
         const options = this.#options
         const events = runResponses(backend, turn, { chat: key, responses, options })
-        await this.#stream(backend, turn, { chat, events, ...(from && { from }) })
+        const from = replayed && { from: replayed.state, lastError: replayed.lastError }
+        await this.#stream(backend, turn, { chat, events, ...from })
         if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
       },
     })
