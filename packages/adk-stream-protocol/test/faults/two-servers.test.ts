@@ -42,36 +42,45 @@ test('[TU2] of concurrent messages to two servers, one gets a reply', async () =
   expect((await pair.atOne.messages()).map(textOf)).toEqual([script, 'One.Two.'])
 })
 
-test('[TU1984] a decision that is sent again after its turn has failed shows the same end', async () => {
-  await using folder = await makeFolder()
-  let isAway = true
-  const openStore = async (): Promise<Store> => {
-    const store = await openSqliteStore({ path: folder.database })
-    const append = store.sessions.appendEvent.bind(store.sessions)
-    store.sessions.appendEvent = async (request) => {
-      const { author, content } = request.event
-      const isReply = author !== 'user' && JSON.stringify(content ?? '').includes('All settled.')
-      if (!isAway || !isReply) return append(request)
-      isAway = false
-      throw new StoreError('unavailable', 'The database is away.')
+test.each([
+  ['', {}],
+  [', and MCP servers may ask during calls', { elicitation: true }],
+])(
+  '[TU1984] a decision that is sent again after its turn has failed shows the same end%s',
+  async (_crossing, options) => {
+    await using folder = await makeFolder()
+    let isAway = true
+    const openStore = async (): Promise<Store> => {
+      const store = await openSqliteStore({ path: folder.database })
+      const append = store.sessions.appendEvent.bind(store.sessions)
+      store.sessions.appendEvent = async (request) => {
+        const { author, content } = request.event
+        const isReply = author !== 'user' && JSON.stringify(content ?? '').includes('All settled.')
+        if (!isAway || !isReply) return append(request)
+        isAway = false
+        throw new StoreError('unavailable', 'The database is away.')
+      }
+      return store
     }
-    return store
-  }
-  await using pair = await openPair({ openStore })
-  const asked = await pair.atOne.ask(
-    '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]',
-  )
-  const failed = await pair.atOne.answer(asked, { approved: true })
-  const error = { type: 'error', errorText: 'The server is not available. Try again in a moment.' }
-  expect(failed.chunks.at(-1)).toMatchObject(error)
-  const reply = async () => (await pair.atTwo.messages())[1]
-  await expect.poll(reply).toMatchObject({ metadata: { error: { code: 'unavailable' } } })
-  const again = await pair.atTwo.answer(asked, { approved: true })
-  expect(again.chunks.at(-1)).toMatchObject(error)
-  expect(again.body).not.toContain('"stopped":true')
-  expect(await reply()).toMatchObject({ metadata: { error: { code: 'unavailable' } } })
-  expect(pair.effects()).toHaveLength(1)
-})
+    await using pair = await openPair({ openStore, ...options })
+    const asked = await pair.atOne.ask(
+      '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]',
+    )
+    const failed = await pair.atOne.answer(asked, { approved: true })
+    const error = {
+      type: 'error',
+      errorText: 'The server is not available. Try again in a moment.',
+    }
+    expect(failed.chunks.at(-1)).toMatchObject(error)
+    const reply = async () => (await pair.atTwo.messages())[1]
+    await expect.poll(reply).toMatchObject({ metadata: { error: { code: 'unavailable' } } })
+    const again = await pair.atTwo.answer(asked, { approved: true })
+    expect(again.chunks.at(-1)).toMatchObject(error)
+    expect(again.body).not.toContain('"stopped":true')
+    expect(await reply()).toMatchObject({ metadata: { error: { code: 'unavailable' } } })
+    expect(pair.effects()).toHaveLength(1)
+  },
+)
 
 test('[TU2] with queue, a message waits for the turn of another server', async () => {
   await using pair = await openPair({ whileRunning: 'queue' })

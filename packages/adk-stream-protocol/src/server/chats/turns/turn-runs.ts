@@ -76,14 +76,12 @@ export async function streamRun(
     return (await streamOnce(parts, turn, { chat, events, ...how }))?.end
   const run = new RunEvents(events)
   const leavesCalls = (): boolean => run.question !== undefined
-  let { from } = how
-  let before: RunOutcome | undefined
+  let next: typeof how = { ...how, leavesCalls }
   for (let current = turn; ;) {
     const read = run.read(({ approvalId }) => {
       current.asking = approvalId
     })
-    const next = { leavesCalls, ...(from && { from }), ...(before && { before }) }
-    before = await streamOnce(parts, current, { chat, events: read, ...next })
+    const before = await streamOnce(parts, current, { chat, events: read, ...next })
     turn.failure ??= current.failure
     if (!run.question) return before?.end
     if (before?.end !== 'completed') {
@@ -91,7 +89,7 @@ export async function streamRun(
       run.close().catch(options.onError)
       return before?.end
     }
-    from = closeSteps(before.state)
+    next = { from: closeSteps(before.state), before, leavesCalls }
     await run.untilAnswered(turn.signal)
     current = turns.continue(chat, current)
     options.onTurn({ ...chat, messageId: turn.messageId, turn: current.id })
