@@ -20,8 +20,8 @@ export interface RunTurnOptions extends TranslationOptions {
   readonly from?: Translation
   /** The error that the turn ended with before. It lasts if the run has no events. */
   readonly lastError?: TurnError | undefined
-  /** Whether only present readers receive audio. Default false: audio is logged like other chunks. */
-  readonly passSound?: boolean
+  /** Whether the run stays open, as a live session does. Then only present readers receive audio. Default false: it is logged like other chunks. */
+  readonly isOpenRun?: boolean
   /** Whether calls continue to run after the events end. Default false: they end without a result. */
   readonly leavesCalls?: () => boolean
   /** Reads the position of the chat at the end of a completed run, for a client that has read the turn. Default: it is not known. */
@@ -118,7 +118,7 @@ class TurnWriter {
       // The turn may have been stopped, or have ended without the run.
       if (this.#isOver || signal.aborted) return
       // The model of a live session marks partial events when a person speaks.
-      const isLast = this.#options.passSound === true && event.interrupted && !event.partial
+      const isLast = this.#options.isOpenRun === true && event.interrupted && !event.partial
       if (isLast) return this.#cutOff(event)
       this.#write(event)
       // ADK continues after some errors and repeats them. The client has stopped reading.
@@ -142,7 +142,7 @@ class TurnWriter {
 
   append(chunk: Chunk): void {
     this.#chunkCount += 1
-    if (this.#options.passSound === true && isAudio(chunk)) this.#turn.log.pass(chunk)
+    if (this.#options.isOpenRun === true && isAudio(chunk)) this.#turn.log.pass(chunk)
     else this.#turn.log.append(chunk)
     if (!isDelta(chunk)) this.#mark(chunk)
     this.#options.onChunk?.(chunk)
@@ -235,7 +235,7 @@ class TurnWriter {
   #write(event: Event): void {
     this.#hasWritten = true
     // A response that the turn waited for starts a step, as in the stored turn.
-    if (event.author === 'user' && this.#options.passSound !== true) this.#chunks.closeStep()
+    if (event.author === 'user' && this.#options.isOpenRun !== true) this.#chunks.closeStep()
     translateEvent(this.#chunks, event, this.#options)
     const chunks = this.#chunks.take()
     this.#author = event.author ?? this.#author

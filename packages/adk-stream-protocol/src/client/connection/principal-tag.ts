@@ -20,8 +20,8 @@ export interface PrincipalTag {
 export class MessageWriters {
   readonly #tags = new Map<string, string>()
 
-  /** Returns the principal that a message was first sent as, or undefined if this is the first time, and `current` is recorded. */
-  recall(message: MessageView | undefined, current: string | undefined): string | undefined {
+  /** Records who sends a message, if it is sent for the first time. Otherwise returns who sent it first. */
+  record(message: MessageView | undefined, current: string | undefined): string | undefined {
     if (message?.role !== 'user') return undefined
     const known = this.#tags.get(message.id)
     if (known === undefined && current !== undefined) this.#tags.set(message.id, current)

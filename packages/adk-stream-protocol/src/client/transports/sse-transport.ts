@@ -130,7 +130,7 @@ export class SseTransport
     // A chat that is not attached gets the error, and shows it.
     const isKept = stream.chat !== undefined && hasResponses && messages.every(hasNoOutput)
     // When the connection is back, another person may have signed in.
-    const writer = this.#writers.recall(messages.at(-1), this.principal)
+    const writer = this.#writers.record(messages.at(-1), this.principal)
     const decidedAs = isKept ? this.principal : writer
     try {
       const send = () =>

@@ -79,7 +79,7 @@ export class WebSocketTransport
       this.responses.all,
     )
     const { decider, writer } = this.#session
-    const known = this.#writers.recall(messages.at(-1), writer.decidedAs)
+    const known = this.#writers.record(messages.at(-1), writer.decidedAs)
     const frame = {
       type: 'send' as const,
       requestId: '',

@@ -45,7 +45,7 @@ export interface TurnRunsOptions extends TranslationOptions {
 /** The events of a run, and how they are streamed. */
 export interface RunInTurn extends Pick<
   RunTurnOptions,
-  'from' | 'lastError' | 'passSound' | 'leavesCalls'
+  'from' | 'lastError' | 'isOpenRun' | 'leavesCalls'
 > {
   readonly chat: ChatRef
   readonly events: AsyncIterable<Event>
@@ -72,7 +72,7 @@ export async function streamRun(
   { chat, events, ...how }: RunInTurn,
 ): Promise<RunOutcome['end'] | undefined> {
   const { backend, turns, options } = parts
-  if (backend.kinds.askedDuringCalls.length === 0 || how.passSound === true)
+  if (backend.kinds.askedDuringCalls.length === 0 || how.isOpenRun === true)
     return (await streamOnce(parts, turn, { chat, events, ...how }))?.end
   const run = new RunEvents(events)
   const leavesCalls = (): boolean => run.question !== undefined
@@ -116,15 +116,15 @@ async function streamOnce(
         ...how,
       })
       if (outcome.end === 'failed') turn.failure = outcome.stats.errorCode ?? 'internal'
-      onTurnEnd(info, outcome, how.passSound === true)
+      onTurnEnd(info, outcome, how.isOpenRun === true)
       if (turn.asking !== undefined && outcome.end === 'completed') return outcome
       const whole = before ? afterQuestion(outcome, before) : outcome
-      const isResumed = how.from !== undefined && !how.passSound
+      const isResumed = how.from !== undefined && !how.isOpenRun
       const isLeft = isResumed && isClosing(turn.signal)
       if (whole.end !== 'completed') await storePrompt?.()
       const ended = { chat: toAppChat(backend, chat), outcome: whole, isLeft }
       await backend.host.endings.settle(ended)
-      if (!how.passSound) await backend.waitingCalls.onWaiting(backend, info, outcome.waiting)
+      if (!how.isOpenRun) await backend.waitingCalls.onWaiting(backend, info, outcome.waiting)
       return outcome
     })
   } catch (error) {

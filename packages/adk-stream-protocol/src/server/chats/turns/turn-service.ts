@@ -308,7 +308,7 @@ export class TurnService {
         await this.#stream(backend, turn, {
           chat,
           events,
-          passSound: true,
+          isOpenRun: true,
           leavesCalls,
           storePrompt,
           ...from,
