@@ -40,6 +40,13 @@ function failWrites({ approvals }: Store, count: number): { readonly left: numbe
   return failures
 }
 
+/** Returns the ids of the messages that the chat shows as not sent. */
+function notSent({ messages }: ClientChat): string[] {
+  return messages.flatMap(({ id, metadata }) =>
+    isRecord(metadata) && metadata['unsent'] === true ? [id] : [],
+  )
+}
+
 /** Returns the states of the calls in the newest message. */
 function callStates(chat: ClientChat): unknown[] {
   return toolParts(chat.lastMessage).map(({ state }) => state)
@@ -213,13 +220,9 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await chat.send('x'.repeat(200))
       expect(chat.error).toMatchObject({ code: 'too-large' })
       await chat.send('[[say Next.]]')
-      const notSent = (): string[] =>
-        chat.messages.flatMap(({ id, metadata }) =>
-          isRecord(metadata) && metadata['unsent'] === true ? [id] : [],
-        )
-      await chat.until(() => notSent().length > 0)
+      await chat.until(() => notSent(chat).length > 0)
       const shown = chat.messages.map(({ id }) => id)
-      expect(notSent()).toEqual([shown[2]])
+      expect(notSent(chat)).toEqual([shown[2]])
       const stored = (await page.load('chat-1')).map(({ id }) => id)
       expect(shown.filter((id) => id !== shown[2])).toEqual(stored)
       expect(stored).toHaveLength(4)
@@ -251,6 +254,51 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.error).toBeUndefined()
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
+
+  test.each([
+    ['HTTP', 'generated again'],
+    ['HTTP', 'edited'],
+    ['a socket', 'generated again'],
+    ['a live session', 'generated again'],
+    ['a live session', 'edited'],
+  ])(
+    '[CL903] over %s, a message that the server has removed stays if the store fails before it is %s',
+    async (mode, way) => {
+      await using testBridge = await TestBridge.open({ isLive: mode === 'a live session' })
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = await (mode === 'HTTP' ? openSse(page.sse(), version) : page.open())
+      await chat.send('[[say One.]]')
+      await chat.send('[[say Two.]]')
+      await chat.attached.catchUp()
+      const { sessions } = testBridge.store
+      const append = sessions.appendEvent.bind(sessions)
+      sessions.appendEvent = async () => {
+        throw new StoreError('unavailable', 'The database is not available.')
+      }
+      const [, , second] = chat.messages
+      const edited = { text: '[[say Three.]]', messageId: second?.id ?? '' }
+      await (way === 'edited'
+        ? chat.attached.chat.sendMessage(edited)
+        : chat.attached.chat.regenerate())
+      sessions.appendEvent = append
+      expect(chat.error).toMatchObject({ code: 'unavailable' })
+      expect(await page.load('chat-1')).toHaveLength(2)
+      await chat.attached.catchUp()
+      const sent = way === 'edited' ? '[[say Three.]]' : '[[say Two.]]'
+      expect(chat.messages.slice(0, 3).map(textOf)).toEqual(['[[say One.]]', 'One.', sent])
+      expect(chat.error).toMatchObject({ code: 'unavailable' })
+      await chat.send('[[say Next.]]')
+      await chat.until(() => notSent(chat).length > 0)
+      expect(notSent(chat)).toEqual([second?.id])
+      expect(chat.messages.map(textOf)).toEqual([
+        '[[say One.]]',
+        'One.',
+        sent,
+        '[[say Next.]]',
+        'Next.',
+      ])
+    },
+  )
 
   const ways: readonly [string, (page: ClientPage) => Promise<ClientChat>][] = [
     ['over an open socket', (page) => page.open()],

@@ -12,8 +12,10 @@ import {
   scheduleRetry,
   setMessages,
   withEffects,
+  withoutId,
   type AttachedSync,
   type ChatView,
+  type StoredBase,
 } from './sync-state.ts'
 
 /** Follows what the feed reports: turns and decisions of other pages and servers. */
@@ -111,7 +113,7 @@ export function onLoaded(
   const next = { ...based, news: state.news && { position: based.base?.position } }
   if (!loaded.running) {
     // A message that could not be sent is on this page only.
-    const kept = { keepAll: chat.hasFailed, base: state.base }
+    const kept = { keepAll: chat.hasFailed, base: withoutReplaced(state) }
     return showStored(next, chat, mergeStored(stored, chat, kept))
   }
   // The turn runs on a server that this page cannot read from.
@@ -136,6 +138,11 @@ export function withBase(
 /** The page shows something that is not stored: it loads everything when it is idle. */
 export function withoutBase(state: AttachedSync): AttachedSync {
   return { ...state, base: undefined, catchUp: { ...state.catchUp, isDue: true } }
+}
+
+/** Returns what the server had, without the message that a request of this page removes to store it again: it may not be stored. */
+export function withoutReplaced({ base, stream }: AttachedSync): StoredBase | undefined {
+  return base && { ...base, ids: withoutId(base.ids, stream.replaces ?? '') }
 }
 
 function showStored(loading: AttachedSync, chat: ChatView, messages: MessageView[]): Step {

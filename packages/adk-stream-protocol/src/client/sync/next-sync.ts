@@ -15,6 +15,7 @@ import {
   requestCatchUp,
   withBase,
   withoutBase,
+  withoutReplaced,
 } from './catch-up.ts'
 import { isStopped, mergeStored, toStored } from './merge-stored.ts'
 import { type ResponseStateMap, findUndelivered } from '../connection/response-states.ts'
@@ -100,6 +101,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
       return onChunk(state, chat, event)
     case 'stream-ended':
       return [{ ...state, stream: { ...state.stream, end: 'ended', read: event.read } }, []]
+    case 'message-sent':
+      return [{ ...state, stream: { ...state.stream, replaces: event.replaces } }, []]
     case 'chat-idle':
       return onIdle(state, chat)
     case 'turn-shown': {
@@ -205,7 +208,8 @@ function onChunk(
     const isKnown = chat.messages.some(({ id }) => id === messageId)
     const requested = isKnown ? 'rest' : 'new'
     const writes = source === 'resumed' ? 'replay' : requested
-    next = { ...next, stream: { end: 'none', messageId, writes } }
+    const { replaces } = next.stream
+    next = { ...next, stream: { end: 'none', messageId, writes, replaces } }
   }
   if ('toolCallId' in chunk && next.outbox.get(chunk.toolCallId)?.state === 'unreported')
     next = { ...next, outbox: withoutKey(next.outbox, chunk.toolCallId) }
@@ -227,7 +231,10 @@ function onReloaded(
   // The stored messages leave out the turn that is running, for this page or for another one.
   const isPartial = loaded.running || chat.isBusy || isOutdated
   // A message that could not be sent is on this page only.
-  const kept = { keepAll: isPartial || chat.hasFailed, base: isPartial ? undefined : state.base }
+  const kept = {
+    keepAll: isPartial || chat.hasFailed,
+    base: isPartial ? undefined : withoutReplaced(state),
+  }
   const messages = mergeStored(stored, chat, kept)
   const next = isOutdated ? withoutBase(state) : withBase(state, loaded, stored)
   const following = catchUpIfBehind(next, { ...chat, messages })
@@ -274,9 +281,9 @@ function afterRequest(
  */
 function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
   const { stream, base, news } = state
-  const { writes, read } = stream
+  const { writes, read, replaces } = stream
   // A turn that failed may continue on another server.
-  const ended = { end: 'none', ...(read && !chat.hasFailed && { read }) } as const
+  const ended = { end: 'none', ...(chat.hasFailed ? { replaces } : read && { read }) } as const
   const positions = read?.positions
   const isWhole = writes === 'new' && !chat.hasFailed
   const isCurrent = isWhole && base && positions?.before === base.position

@@ -7,6 +7,7 @@ import { isStopped, markUnsent } from './merge-stored.ts'
 import { reload, showServerTurn } from './read-into-chat.ts'
 import type { DecisionSupplement } from '../connection/response-states.ts'
 import type { SyncContext } from './sync-state.ts'
+import { withoutReplaced } from './catch-up.ts'
 
 /** Shows a decision in the chat, then sends it while the stream stays open. */
 export async function sendDecision(
@@ -112,12 +113,14 @@ export async function sendMessage(
   options: unknown,
 ): Promise<void> {
   const { original, reportError } = context
-  const replaced = isRecord(message) ? message['messageId'] : undefined
+  const given = isRecord(message) ? message['messageId'] : undefined
+  const replaced = typeof given === 'string' ? given : undefined
   const sent = replaced === undefined ? options : nameNewest(context, options, replaced)
   const rest = message === undefined ? undefined : await detachReader(context)
   if (rest) showServerTurn(context, rest).catch(reportError)
   else if (message !== undefined) await context.idle.wait()
   if (message !== undefined && replaced === undefined) markFailed(context)
+  if (message !== undefined) void context.dispatch({ type: 'message-sent', replaces: replaced })
   await keepIfRefused(context, () => original.sendMessage(message, sent))
 }
 
@@ -129,7 +132,7 @@ function markFailed({ chat, state, dispatch, canLoad }: SyncContext): void {
   const sync = state()
   const last = chat.messages.findLast(({ role }) => role === 'user')
   if (chat.status !== 'error' || sync.state !== 'attached' || !last || !canLoad()) return
-  if (isStopped(last) || sync.base?.ids.has(last.id)) return
+  if (isStopped(last) || withoutReplaced(sync)?.ids.has(last.id)) return
   chat.messages = chat.messages.map((each) => (each === last ? markUnsent(each, false) : each))
   void dispatch({ type: 'marked' })
 }
@@ -177,14 +180,23 @@ async function keepIfRefused(context: SyncContext, request: () => Promise<void>)
 
 /** Requests another reply. The rest of the present one is not shown. CL1221: waits for any other request. */
 export async function regenerate(context: SyncContext, options: object = {}): Promise<void> {
-  const { chat, original, idle } = context
+  const { chat, original, idle, dispatch } = context
   const sent = nameNewest(context, options)
   if (!(await detachReader(context))) await idle.wait()
   // The message is named, so that a lost request can be distinguished from one that the server has handled.
   const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
+  const replaces = findPrompt(chat.messages, isRecord(options) ? options['messageId'] : undefined)
+  void dispatch({ type: 'message-sent', replaces })
   const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
   const named = { ...(isLast && { messageId }), ...sent }
   await keepIfRefused(context, () => original.regenerate(named))
+}
+
+/** Returns the id of the user message before a reply, by default the last one. */
+function findPrompt(messages: readonly MessageView[], replyId: unknown): string | undefined {
+  const index = messages.findIndex(({ id }) => id === replyId)
+  const shown = index < 0 ? messages : messages.slice(0, index + 1)
+  return shown.findLast(({ role }) => role === 'user')?.id
 }
 
 /** Ends the stream that the chat reads, if there is one. Resolves with the rest of it when the chat is idle. */
