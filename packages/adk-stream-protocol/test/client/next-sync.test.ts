@@ -879,14 +879,20 @@ describe('positions', () => {
   })
 
   test.each([
-    { name: 'has stored something', after: '2.f', load: '1.e' },
-    { name: 'has stored nothing', after: '1.e', load: undefined },
-  ])(
-    '[CL1211] after the rest of a message whose turn $name, all that may be wrong is loaded',
-    ({ after, load }) => {
+    { what: 'the rest of a message', source: 'requested', has: 'something', load: '1.e' },
+    { what: 'the rest of a message', source: 'requested', has: 'nothing', load: undefined },
+    { what: 'a resumed message', source: 'resumed', has: 'something', load: '1.e' },
+    { what: 'a resumed message', source: 'resumed', has: 'nothing', load: undefined },
+  ] as const)(
+    '[CL1211] after $what whose turn has stored $has, all that may be wrong is loaded',
+    ({ source, has, load }) => {
+      const after = has === 'something' ? '2.f' : '1.e'
       const { state, types } = run(
         [
-          [startOf('m1'), { ...BUSY, messages: SHOWN }],
+          [
+            { ...startOf('m1'), source },
+            { ...BUSY, messages: SHOWN },
+          ],
           [readFrom('1.e', after), { ...BUSY, messages: SHOWN }],
         ],
         AT_1,

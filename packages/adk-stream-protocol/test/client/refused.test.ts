@@ -261,6 +261,8 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     ['a socket', 'generated again'],
     ['a live session', 'generated again'],
     ['a live session', 'edited'],
+    ['HTTP', 'sent again'],
+    ['a live session', 'sent again'],
   ])(
     '[CL903] over %s, a message that the server has removed stays if the store fails before it is %s',
     async (mode, way) => {
@@ -280,6 +282,11 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await (way === 'edited'
         ? chat.attached.chat.sendMessage(edited)
         : chat.attached.chat.regenerate())
+      if (way === 'sent again') {
+        // As a page does that recovers.
+        chat.attached.chat.messages = chat.messages.slice(0, 2)
+        await chat.attached.chat.sendMessage(second as never)
+      }
       sessions.appendEvent = append
       expect(chat.error).toMatchObject({ code: 'unavailable' })
       expect(await page.load('chat-1')).toHaveLength(2)

@@ -8,10 +8,10 @@ import { createDatabase } from '../support/postgres.ts'
 import { type Program, programs } from './support/sync-program.ts'
 import { runProgram, type SyncOptions } from './support/sync-world.ts'
 
-// Random programs of what a person does in tabs, what the network does to them, and what an operator does to the servers. At the end every
-// tab shows what is stored, and nothing was done twice or without a decision. A failure prints the seed, the path and the shortest
-// program that was found. `SYNC_MODEL_MINUTES=20` runs each mode for that time, `SYNC_MODEL_PRESSURE=4` keeps the machine busy with four
-// processes, and `SYNC_MODEL_SEED` and `SYNC_MODEL_PATH` repeat a failure.
+// Random programs of what a person does in tabs, what the network does to them, what an operator does to the servers, and of writes that
+// fail. At the end every tab shows what is stored, and nothing was done twice or without a decision. A failure prints the seed, the path
+// and the shortest program that was found. `SYNC_MODEL_MINUTES=20` runs each mode for that time, `SYNC_MODEL_PRESSURE=4` keeps the machine
+// busy with four processes, and `SYNC_MODEL_SEED` and `SYNC_MODEL_PATH` repeat a failure.
 
 interface Where {
   readonly servers: number

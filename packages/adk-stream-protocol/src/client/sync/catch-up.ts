@@ -113,7 +113,7 @@ export function onLoaded(
   const next = { ...based, news: state.news && { position: based.base?.position } }
   if (!loaded.running) {
     // A message that could not be sent is on this page only.
-    const kept = { keepAll: chat.hasFailed, base: withoutReplaced(state) }
+    const kept = { keepAll: chat.hasFailed, base: withoutSent(state) }
     return showStored(next, chat, mergeStored(stored, chat, kept))
   }
   // The turn runs on a server that this page cannot read from.
@@ -140,9 +140,9 @@ export function withoutBase(state: AttachedSync): AttachedSync {
   return { ...state, base: undefined, catchUp: { ...state.catchUp, isDue: true } }
 }
 
-/** Returns what the server had, without the message that a request of this page removes to store it again: it may not be stored. */
-export function withoutReplaced({ base, stream }: AttachedSync): StoredBase | undefined {
-  return base && { ...base, ids: withoutId(base.ids, stream.replaces ?? '') }
+/** Returns what the server had, without the message that a request of this page stores again: the server may have removed it. */
+export function withoutSent({ base, stream }: AttachedSync): StoredBase | undefined {
+  return base && { ...base, ids: withoutId(base.ids, stream.sends ?? '') }
 }
 
 function showStored(loading: AttachedSync, chat: ChatView, messages: MessageView[]): Step {

@@ -15,7 +15,7 @@ import {
   requestCatchUp,
   withBase,
   withoutBase,
-  withoutReplaced,
+  withoutSent,
 } from './catch-up.ts'
 import { isStopped, mergeStored, toStored } from './merge-stored.ts'
 import { type ResponseStateMap, findUndelivered } from '../connection/response-states.ts'
@@ -102,7 +102,7 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'stream-ended':
       return [{ ...state, stream: { ...state.stream, end: 'ended', read: event.read } }, []]
     case 'message-sent':
-      return [{ ...state, stream: { ...state.stream, replaces: event.replaces } }, []]
+      return [{ ...state, stream: { ...state.stream, sends: event.id } }, []]
     case 'chat-idle':
       return onIdle(state, chat)
     case 'turn-shown': {
@@ -208,8 +208,8 @@ function onChunk(
     const isKnown = chat.messages.some(({ id }) => id === messageId)
     const requested = isKnown ? 'rest' : 'new'
     const writes = source === 'resumed' ? 'replay' : requested
-    const { replaces } = next.stream
-    next = { ...next, stream: { end: 'none', messageId, writes, replaces } }
+    const { sends } = next.stream
+    next = { ...next, stream: { end: 'none', messageId, writes, sends } }
   }
   if ('toolCallId' in chunk && next.outbox.get(chunk.toolCallId)?.state === 'unreported')
     next = { ...next, outbox: withoutKey(next.outbox, chunk.toolCallId) }
@@ -233,7 +233,7 @@ function onReloaded(
   // A message that could not be sent is on this page only.
   const kept = {
     keepAll: isPartial || chat.hasFailed,
-    base: isPartial ? undefined : withoutReplaced(state),
+    base: isPartial ? undefined : withoutSent(state),
   }
   const messages = mergeStored(stored, chat, kept)
   const next = isOutdated ? withoutBase(state) : withBase(state, loaded, stored)
@@ -281,15 +281,15 @@ function afterRequest(
  */
 function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
   const { stream, base, news } = state
-  const { writes, read, replaces } = stream
+  const { writes, read, sends } = stream
   // A turn that failed may continue on another server.
-  const ended = { end: 'none', ...(chat.hasFailed ? { replaces } : read && { read }) } as const
+  const ended = { end: 'none', ...(chat.hasFailed ? { sends } : read && { read }) } as const
   const positions = read?.positions
-  const isWhole = writes === 'new' && !chat.hasFailed
-  const isCurrent = isWhole && base && positions?.before === base.position
+  const isCurrent = !chat.hasFailed && base && positions?.before === base.position
   if (stream.end !== 'ended') return { ...state, stream: ended }
-  if (writes === 'rest') return afterRest({ ...state, stream: ended }, positions)
-  if (!isCurrent) return { ...state, stream: ended }
+  if (writes === 'rest' || writes === 'replay')
+    return afterKnown({ ...state, stream: ended }, positions)
+  if (writes !== 'new' || !isCurrent) return { ...state, stream: ended }
   const { before, after: position } = positions
   const added = chat.messages.filter((each) => !isStopped(each) && !base.ids.has(each.id))
   // The turn has stored one message and the reply to it. Other ones may have failed or been replaced.
@@ -307,10 +307,11 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
 }
 
 /**
- * The rest of a message may contain what the page had: the server knows only which call the page has responded to. If the page had
- * everything before the turn, and the turn has stored something, the message is loaded as changed. Otherwise all messages are loaded.
+ * The rest of a message may contain what the page had: the server knows only which call the page has responded to. A message that is
+ * streamed from its start lacks the requests that were decided. If the page had everything before the turn, and the turn has stored
+ * something, the message is loaded as changed. Otherwise all messages are loaded.
  */
-function afterRest(state: AttachedSync, positions: ChatPositions | undefined): AttachedSync {
+function afterKnown(state: AttachedSync, positions: ChatPositions | undefined): AttachedSync {
   const { base, news, catchUp } = state
   if (!news) return state
   const { before, after } = positions ?? {}

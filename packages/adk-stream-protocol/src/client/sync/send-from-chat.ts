@@ -7,7 +7,7 @@ import { isStopped, markUnsent } from './merge-stored.ts'
 import { reload, showServerTurn } from './read-into-chat.ts'
 import type { DecisionSupplement } from '../connection/response-states.ts'
 import type { SyncContext } from './sync-state.ts'
-import { withoutReplaced } from './catch-up.ts'
+import { withoutSent } from './catch-up.ts'
 
 /** Shows a decision in the chat, then sends it while the stream stays open. */
 export async function sendDecision(
@@ -113,14 +113,13 @@ export async function sendMessage(
   options: unknown,
 ): Promise<void> {
   const { original, reportError } = context
-  const given = isRecord(message) ? message['messageId'] : undefined
-  const replaced = typeof given === 'string' ? given : undefined
+  const { messageId: replaced, id = replaced } = isRecord(message) ? message : {}
   const sent = replaced === undefined ? options : nameNewest(context, options, replaced)
   const rest = message === undefined ? undefined : await detachReader(context)
   if (rest) showServerTurn(context, rest).catch(reportError)
   else if (message !== undefined) await context.idle.wait()
   if (message !== undefined && replaced === undefined) markFailed(context)
-  if (message !== undefined) void context.dispatch({ type: 'message-sent', replaces: replaced })
+  if (message !== undefined) noteSent(context, id)
   await keepIfRefused(context, () => original.sendMessage(message, sent))
 }
 
@@ -132,7 +131,7 @@ function markFailed({ chat, state, dispatch, canLoad }: SyncContext): void {
   const sync = state()
   const last = chat.messages.findLast(({ role }) => role === 'user')
   if (chat.status !== 'error' || sync.state !== 'attached' || !last || !canLoad()) return
-  if (isStopped(last) || withoutReplaced(sync)?.ids.has(last.id)) return
+  if (isStopped(last) || withoutSent(sync)?.ids.has(last.id)) return
   chat.messages = chat.messages.map((each) => (each === last ? markUnsent(each, false) : each))
   void dispatch({ type: 'marked' })
 }
@@ -180,16 +179,19 @@ async function keepIfRefused(context: SyncContext, request: () => Promise<void>)
 
 /** Requests another reply. The rest of the present one is not shown. CL1221: waits for any other request. */
 export async function regenerate(context: SyncContext, options: object = {}): Promise<void> {
-  const { chat, original, idle, dispatch } = context
+  const { chat, original, idle } = context
   const sent = nameNewest(context, options)
   if (!(await detachReader(context))) await idle.wait()
   // The message is named, so that a lost request can be distinguished from one that the server has handled.
   const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
-  const replaces = findPrompt(chat.messages, isRecord(options) ? options['messageId'] : undefined)
-  void dispatch({ type: 'message-sent', replaces })
+  noteSent(context, findPrompt(chat.messages, isRecord(options) ? options['messageId'] : undefined))
   const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
   const named = { ...(isLast && { messageId }), ...sent }
   await keepIfRefused(context, () => original.regenerate(named))
+}
+
+function noteSent({ dispatch }: SyncContext, id: unknown): void {
+  void dispatch({ type: 'message-sent', id: typeof id === 'string' ? id : undefined })
 }
 
 /** Returns the id of the user message before a reply, by default the last one. */

@@ -63,8 +63,8 @@ interface OwnStream {
   /** Whether it adds a new message to the chat, replays one that the chat may have shown before, or continues one. */
   readonly writes?: 'new' | 'replay' | 'rest'
   readonly read?: StreamEnd
-  /** The user message that its request, which may have failed, stores again. The server removes it before. */
-  readonly replaces?: string | undefined
+  /** The user message of its request, which may have failed. If the server had it, it removes it before it stores it again. */
+  readonly sends?: string | undefined
 }
 
 /** Turns that are written into the messages without a request of the chat. */
@@ -118,8 +118,8 @@ export type SyncEvent =
       readonly source: 'requested' | 'resumed' | 'shown'
     }
   | { readonly type: 'stream-ended'; readonly read: StreamEnd }
-  /** The chat is about to send a message. `replaces`: another version of a user message, or the same one for another reply. */
-  | { readonly type: 'message-sent'; readonly replaces: string | undefined }
+  /** The chat is about to send a user message, perhaps once more: changed, or for another reply. */
+  | { readonly type: 'message-sent'; readonly id: string | undefined }
   /** The AI SDK has read a stream to its end and has not started another request. */
   | { readonly type: 'chat-idle' }
   | { readonly type: 'turn-shown'; readonly messageId: string; readonly isSpokenReply: boolean }

@@ -37,6 +37,8 @@ type OtherCommand =
   | { readonly act: 'move'; readonly tab: number; readonly server: number }
   /** Closes a server when its turns have ended, and opens another one in its place. */
   | { readonly act: 'replace'; readonly server: number }
+  /** The next writes of a server fail, as if its database was away. */
+  | { readonly act: 'fail-writes'; readonly server: number; readonly count: number }
 
 /** A command that is impossible at its time does nothing. */
 export type Command = { readonly pace: Pace } & (NetworkCommand | TabCommand | OtherCommand)
@@ -139,6 +141,15 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ act: fc.constant('move' as const), tab, server, pace }) },
   { weight: 1, arbitrary: fc.record({ act: fc.constant('replace' as const), server, pace }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant('fail-writes' as const),
+      server,
+      count: fc.integer({ min: 1, max: 4 }),
+      pace: fc.constant('now' as const),
+    }),
+  },
 )
 
 const tabPlan: fc.Arbitrary<TabPlan> = fc.record({

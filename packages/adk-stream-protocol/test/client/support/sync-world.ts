@@ -6,6 +6,7 @@ import { type Emulator, startEmulator } from 'gemini-emulator'
 import { type AdkApi, adkApi } from '../../../src/client/index.ts'
 import { defer, type Deferred } from '../../../src/shared/async.ts'
 import { openSqliteStore, type Store } from '../../../src/store/index.ts'
+import { StoreError } from '../../../src/store/store-error.ts'
 import { isMarked, replyTo, textOf } from '../../chaos/support/chaos-client.ts'
 import { checkChaos } from '../../chaos/support/check-chaos.ts'
 import {
@@ -61,6 +62,7 @@ export async function runProgram(program: Program, options: SyncOptions): Promis
 interface Server {
   readonly server: PaymentServer
   readonly store: Store
+  readonly writes: FailingWrites
 }
 
 /** Servers on one database, the model, and the tabs of one person. */
@@ -134,6 +136,7 @@ class SyncWorld implements AsyncDisposable {
     const { maxWaitMs } = this.#options
     this.#note('# heals')
     for (const tab of this.#tabs) tab.network.heal()
+    for (const { writes } of this.#servers) writes.failing = 0
     const until = performance.now() + MAX_WAITS * maxWaitMs
     let [changedAt, before] = [performance.now(), this.#activity]
     let waitsFor: string | undefined
@@ -180,6 +183,11 @@ class SyncWorld implements AsyncDisposable {
       }
       case 'replace':
         return this.#replace(command.server)
+      case 'fail-writes': {
+        const server = this.#servers[command.server % this.#servers.length]
+        if (server) server.writes.failing = command.count
+        return
+      }
       case 'send':
       case 'decide':
       case 'stop':
@@ -250,6 +258,7 @@ class SyncWorld implements AsyncDisposable {
   async #serve(): Promise<Server> {
     const store = await (this.#options.openStore?.(this.#chatId) ??
       openSqliteStore({ path: this.#folder.database }))
+    const writes = failWrites(store)
     const server = await openPaymentServer({
       store,
       effects: this.#folder.effects,
@@ -259,7 +268,7 @@ class SyncWorld implements AsyncDisposable {
       disconnectGraceMs: 600_000,
       limits: { leaseMs: LEASE_MS, sweepMs: 100 },
     })
-    return { server, store }
+    return { server, store, writes }
   }
 
   #urlOf(server: number): string {
@@ -468,4 +477,30 @@ class SyncWorld implements AsyncDisposable {
 
 async function turns(count: number): Promise<void> {
   for (let left = count; left > 0; left -= 1) await new Promise(setImmediate)
+}
+
+interface FailingWrites {
+  /** How many of the next writes fail. */
+  failing: number
+}
+
+/** Lets writes of a store fail as if its database was away. */
+function failWrites({ sessions, approvals }: Store): FailingWrites {
+  const writes = { failing: 0 }
+  const append = sessions.appendEvent.bind(sessions)
+  const replaceAll = approvals.replaceAll.bind(approvals)
+  const check = (): void => {
+    if (writes.failing === 0) return
+    writes.failing -= 1
+    throw new StoreError('unavailable', 'The database is away.')
+  }
+  sessions.appendEvent = async (request) => {
+    check()
+    return append(request)
+  }
+  approvals.replaceAll = async (transitions) => {
+    check()
+    return replaceAll(transitions)
+  }
+  return writes
 }
