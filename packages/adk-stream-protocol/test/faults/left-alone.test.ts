@@ -18,6 +18,7 @@ import {
 } from '../live/support/live-test-bridge.ts'
 import { textEvent } from '../../src/store/contract/fixtures.ts'
 import { defer } from '../support/agents.ts'
+import { readFrames } from '../support/wire-rules.ts'
 import { openPair, type Pair } from './support/pair.ts'
 import type { Asked } from './support/person.ts'
 
@@ -80,7 +81,10 @@ interface Stopped extends AsyncDisposable {
   readonly finish: () => void
 }
 
-async function openStopped(limits = { leaseMs: 15_000, sweepMs: 20 }): Promise<Stopped> {
+async function openStopped(
+  limits = { leaseMs: 15_000, sweepMs: 20 },
+  reply = '[[say Paid.]]',
+): Promise<Stopped> {
   const [started, gate] = [defer(), defer()]
   const reached = async (moment: string) => {
     if (moment !== 'before effect') return
@@ -88,7 +92,7 @@ async function openStopped(limits = { leaseMs: 15_000, sweepMs: 20 }): Promise<S
     await gate.promise
   }
   const pair = await openPair({ limits, ofOne: { reached } })
-  const asked = await pair.atOne.ask(`${PAY}[[then]][[say Paid.]]`)
+  const asked = await pair.atOne.ask(`${PAY}[[then]]${reply}`)
   const answer = await pair.atOne.beginAnswer(asked, { approved: true })
   await started.promise
   await pair.atOne.post('/chats/chat-1/stop', {})
@@ -128,6 +132,22 @@ test('[AP795] if the server that runs the call is lost, the client that waits at
   expect(body).toContain('Paid.')
   expect(body).toContain('"type":"finish"')
   expect(pair.effects()).toEqual([])
+})
+
+test('[TU1984] if the model fails after the outcome of a call, a client that waits for it at another server receives the error', async () => {
+  await using stopped = await openStopped(
+    { leaseMs: LEASE_MS, sweepMs: 20 },
+    '[[fail 400 Too long.]]',
+  )
+  const { pair, asked, response } = stopped
+  await loseCall(pair.store, asked.approvalId)
+  await pair.leases.expire()
+  const { chunks } = readFrames(await response.text())
+  const [, reply] = await pair.atTwo.messages()
+  const end = chunks.findLast(({ type }) => type === 'message-metadata')
+  expect(end).toMatchObject({ messageMetadata: { error: { code: 'model-refused' } } })
+  expect(reply?.metadata).toEqual(end?.['messageMetadata'])
+  expect(chunks.at(-1)).toMatchObject({ type: 'error' })
 })
 
 test('[AP795] a server that closes does not wait for the call of another one, and asks the client to retry', async () => {

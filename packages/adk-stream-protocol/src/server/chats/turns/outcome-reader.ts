@@ -164,9 +164,9 @@ export class OutcomeReader {
     const whole = replayTurn(stored, this.#options, ({ id }, index) => {
       if (!replayedIds.has(id)) start = Math.min(start, index)
     })
-    const { chunks, state } = closeAtPause(whole)
+    const { chunks, state, lastError: error } = closeAtPause(whole)
     const end = this.#options.hasRunningCalls(chat, messageId) ? 'left' : 'completed'
-    return [...chunks.slice(start), ...finishTranslation(state, end)]
+    return [...chunks.slice(start), ...finishTranslation({ ...state, error }, end)]
   }
 }
 
