@@ -104,6 +104,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     leave: (chat) => runs.leave(chat),
     takeOutput: (chat, output) => runs.takeOutput(chat, output),
     whileNone: (chat, work) => runs.whileNone(chat, work),
+    hasRunningCalls: (chat, messageId) => runs.hasRunningCalls(chat, messageId),
   }
   const turnService = openTurnService(settings, shared, { turns, reports, runs: openRuns })
   const onRecovered = ({ chat }: Approval, turn: Turn): void => reports.recovered.call(chat, turn)

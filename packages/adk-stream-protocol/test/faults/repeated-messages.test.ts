@@ -3,6 +3,8 @@ import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { writeNotes } from '../../src/agent/events/event-notes.ts'
+import { foldChunks } from '../../src/protocol/fold-chunks.ts'
+import type { Chunk } from '../../src/protocol/chunk.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { joinLive, openLiveTestBridge, whole } from '../live/support/live-test-bridge.ts'
@@ -16,6 +18,7 @@ import { openPair } from './support/pair.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 import { Person } from './support/person.ts'
 
+const POLLING = { timeout: 120_000, interval: 20 }
 const FULL = new StoreError('full', 'The disk is full.')
 
 function createFrame(requestId: string, text: string) {
@@ -170,4 +173,25 @@ test('[TU901] a live message that another server has stored a moment ago is not 
   expect(await whole(atTwo, 'r1')).toBe('One.')
   expect(await whole(atOne, 'r1')).toBe('One.')
   expect((await pair.atTwo.messages()).map(({ role }) => role)).toHaveLength(4)
+})
+
+test('[TU901] a message whose reply was stopped while a tool ran ends as its stored reply when it is sent again', async () => {
+  const started = defer()
+  const reached = (): Promise<never> => {
+    started.resolve()
+    return new Promise(() => undefined)
+  }
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  await using server = await openPaymentServer({ store, effects: folder.effects, reached })
+  const person = new Person(server.url)
+  const text = '[[call look {"to": "Hanako", "amount": 50}]]'
+  const lost = await person.begin(text, 'm1')
+  await started.promise
+  await lost.body?.cancel()
+  const stored = async () => (await person.messages())[1]
+  await expect.poll(stored, POLLING).toMatchObject({ metadata: { stopped: true } })
+  const chunks = await post(person, text)
+  const reply = await stored()
+  expect(foldChunks(reply?.id ?? '', chunks as readonly Chunk[])).toEqual(reply)
 })

@@ -223,6 +223,12 @@ export function findPositionAfter(
   return isRead ? positionOf(events) : undefined
 }
 
+/** Returns the end of a stored turn. */
+export function finishStored(state: Translation, hasRunningCalls: boolean): Chunk[] {
+  const end = state.stop === 'stopped' ? 'stopped' : 'completed'
+  return finishTranslation(state, hasRunningCalls ? 'left' : end)
+}
+
 /** Whether a call of a turn has no result. Its approval may be decided, or the call may run, without an event that says so. */
 function hasOpenCalls({ events }: StoredTurn): boolean {
   const open = new Set<string>()
@@ -252,10 +258,6 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
   const { userMessage, messageId } = turn
   if (!hasReply(turn) || messageId === options.unfinished) return [userMessage]
   const { state, chunks } = replayTurn(turn, options)
-  const end = state.stop === 'stopped' ? 'stopped' : 'completed'
-  const ending = finishTranslation(
-    state,
-    options.hasRunningCalls?.(messageId) === true ? 'left' : end,
-  )
+  const ending = finishStored(state, options.hasRunningCalls?.(messageId) === true)
   return [userMessage, foldChunks(messageId, [...chunks, ...ending])]
 }

@@ -5,8 +5,8 @@ import type { UntilMet } from '../../../turns/chat-events.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { LazyBackend } from '../backend.ts'
-import { toAppChat } from '../backend.ts'
 import { readCallState } from '../host/stored-calls.ts'
+import { findOpenQuestion } from './question-answers.ts'
 import type { TurnService } from './turn-service.ts'
 
 /**
@@ -24,17 +24,6 @@ export interface AskingParts {
 interface Readable {
   readonly turn: Turn
   readonly from: ReadFrom
-}
-
-/** Returns the open question of a running call in a chat. A chat has one turn at a time, and a turn one such question. */
-export async function findOpenQuestion(
-  backend: LazyBackend,
-  chat: ChatRef,
-): Promise<Approval | undefined> {
-  const { ledger, kinds } = await backend.get()
-  if (kinds.askedDuringCalls.length === 0) return undefined
-  const pending = await ledger.pendingOf(toAppChat(ledger, chat))
-  return pending.find((approval) => kinds.isAskedDuringCall(approval))
 }
 
 /** Returns the turn that continues after the answer to a question. Undefined if it has ended, or cannot be read here. */

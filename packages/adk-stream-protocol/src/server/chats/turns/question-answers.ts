@@ -6,8 +6,9 @@ import type { Approval } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import type { DecisionResponse, OutputResponse } from '../../../protocol/read-responses.ts'
-import type { AppChatRef } from '../../../shared/chat-ref.ts'
-import type { Backend } from '../backend.ts'
+import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
+import type { Backend, LazyBackend } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 
 /** Returns the response of a question for the model. Returns undefined while it is open. */
 export function readAnswer(approval: Approval): Record<string, unknown> | undefined {
@@ -25,6 +26,17 @@ export function toAnswer({ id, state }: Approval, { result }: OutputResponse): D
 }
 
 const MAX_REASON = 2_000
+
+/** Returns the open question of a running call in a chat. A chat has one turn at a time, and a turn one such question. */
+export async function findOpenQuestion(
+  backend: LazyBackend,
+  chat: ChatRef,
+): Promise<Approval | undefined> {
+  const { ledger, kinds } = await backend.get()
+  if (kinds.askedDuringCalls.length === 0) return undefined
+  const pending = await ledger.pendingOf(toAppChat(ledger, chat))
+  return pending.find((approval) => kinds.isAskedDuringCall(approval))
+}
 
 /** The questions whose responses are about to be stored in the conversation. */
 export interface SettledQuestions {

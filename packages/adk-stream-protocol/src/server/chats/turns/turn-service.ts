@@ -6,10 +6,14 @@ import type { Event, Session } from '@google/adk'
 import { toRepliedNote } from '../../../agent/call-responses.ts'
 import { positionOf } from '../../../agent/history/position.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
-import { closeAtPause, findResumeIndex, replayTurn } from '../../../agent/history/replay-turn.ts'
+import {
+  closeAtPause,
+  findResumeIndex,
+  finishStored,
+  replayTurn,
+} from '../../../agent/history/replay-turn.ts'
 import { findReplyTo, hasReply } from '../../../agent/history/stored-turns.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
-import type { Translation } from '../../../agent/translate/translation.ts'
 import { toUserContent } from '../../../agent/user-message.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
@@ -19,7 +23,6 @@ import type { MessageRequest } from '../../../protocol/stream-request.ts'
 import type { AsyncQueue } from '../../../shared/async.ts'
 import { defer } from '../../../shared/async.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
-import { runTurn } from '../../../turns/run-turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { type Turn, isClosing } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
@@ -29,6 +32,7 @@ import type { ChatRuns } from '../chat-runs.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
+import { findOpenQuestion } from './question-answers.ts'
 import { checkRewind, endingRuns, OpenRunError, rewindLocked, toRemoval } from './rewinds.ts'
 import type { PendingDecision, TurnResponses } from './turn-responses.ts'
 import { checkResponses, findContinuing, runResponses } from './turn-responses.ts'
@@ -37,7 +41,10 @@ import { prefillTurn, replayStored, streamRun } from './turn-runs.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
-  readonly runs: Pick<ChatRuns, 'continues' | 'leave' | 'takeOutput' | 'whileNone'>
+  readonly runs: Pick<
+    ChatRuns,
+    'continues' | 'leave' | 'takeOutput' | 'whileNone' | 'hasRunningCalls'
+  >
   /** Called when the turn of a call resumes that ran on after its turn. The turn may fail. */
   readonly onResumed: (approval: Approval, turn: Promise<Turn>) => void
 }
@@ -321,25 +328,26 @@ export class TurnService {
   async replay(chat: ChatRef, messageId: string): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
-    const { exposeState, onError } = this.#options
-    let from: Translation | undefined
+    const write = async (turn: Turn): Promise<void> => {
+      const question = await findOpenQuestion(this.#backend, chat)
+      const stored = await backend.sessions.findTurn(key, messageId)
+      if (!stored) throw new ProtocolError('nothing-new')
+      const replayed = replayTurn(stored, this.#options)
+      const pause = replayed.chunks.length
+      await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
+      // TU901: under the chat lock, no other process writes the reply.
+      const state = hasReply(stored) ? replayed.state : { ...replayed.state, error: LOST }
+      const isAsking = question?.messageId === messageId
+      const hasRunningCalls = isAsking || this.#options.runs.hasRunningCalls(chat, messageId)
+      for (const chunk of finishStored(state, hasRunningCalls)) turn.log.append(chunk)
+      turn.log.end()
+    }
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
       background: true,
       isReplay: true,
-      prepare: async (turn) => {
-        const stored = await backend.sessions.findTurn(key, messageId)
-        if (!stored) throw new ProtocolError('nothing-new')
-        const replayed = replayTurn(stored, this.#options)
-        const pause = replayed.chunks.length
-        await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
-        // TU901: under the chat lock, no other process writes the reply.
-        from = hasReply(stored) ? replayed.state : { ...replayed.state, error: LOST }
-      },
-      run: async (turn) => {
-        const rest = { exposeState, onError, onChunk: undefined, leavesCalls: () => true }
-        await runTurn(turn, yieldAll([]), { ...rest, ...(from && { from }) })
-      },
+      prepare: write,
+      run: async () => undefined,
     })
   }
 
