@@ -316,17 +316,13 @@ export class TurnRegistry {
       if ((await this.#prepared.get(turn)) === false) return turn.settled
       throw new RepeatedMessageError(turn.messageId)
     }
-    // AP507: the person writes something else instead of an answer.
-    if (turn.asking !== undefined && !waitForRunning) {
-      turn.stop()
-      return turn.settled
-    }
-    if (waitForRunning || turn.background) return turn.settled
-    if (turn.log.ended || turn.signal.aborted) return turn.settled
+    if (waitForRunning || endsByItself(turn)) return turn.settled
     const reply = await findReply?.(false)
     if (reply !== undefined) throw new RepeatedMessageError(reply)
-    // TU6: the running turn has no reader any more, and the user sent another message.
-    if (await turn.becomesUnwatched()) {
+    // Meanwhile the question was answered, or the turn has ended.
+    if (this.#running.get(key) !== turn) return
+    // AP507: the person writes something else instead of an answer. TU6: the running turn has no reader any more.
+    if (turn.asking !== undefined || (await turn.becomesUnwatched())) {
       turn.stop()
       return turn.settled
     }
@@ -343,6 +339,11 @@ export class TurnRegistry {
       leave()
     }
   }
+}
+
+/** Whether a new message waits for a turn, even if the turn has no reader. A turn that asks would wait for the answer. */
+function endsByItself({ asking, background, log, signal }: Turn): boolean {
+  return asking === undefined && (background || log.ended || signal.aborted)
 }
 
 async function runAndUnlock(turn: Turn, job: TurnJob, unlock: () => Promise<void>): Promise<void> {

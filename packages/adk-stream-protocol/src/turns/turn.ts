@@ -44,7 +44,7 @@ export class Turn {
   /** Whether another server runs the turn. */
   readonly isCopy: boolean
   readonly messageId: string
-  /** The user message that the turn replies to, if it is a turn of a new message with an id. */
+  /** The user message that the turn replies to, if it can be sent again. */
   repliesTo: IdentifiedMessage | undefined
   /** The id of the user message that the turn replies to. A copy does not know it. */
   userMessageId: string | undefined
@@ -77,6 +77,8 @@ export class Turn {
     this.#abort = before ? before.#abort : new AbortController()
     this.#settled = before ? before.#settled : defer()
     if (before) before.#next.resolve(this)
+    this.repliesTo = before?.repliesTo
+    this.userMessageId = before?.userMessageId
     this.background = background
     this.log = new TurnLog(limits)
     this.log.onUnwatched = () => this.#waitForReader()

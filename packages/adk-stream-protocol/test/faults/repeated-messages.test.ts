@@ -1,6 +1,6 @@
-import { createEvent } from '@google/adk'
+import { createEvent, MCPToolset } from '@google/adk'
 import { startEmulator } from 'gemini-emulator'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { writeNotes } from '../../src/agent/events/event-notes.ts'
 import { foldChunks } from '../../src/protocol/fold-chunks.ts'
@@ -12,10 +12,11 @@ import { HEADERS, LIVE_MODEL } from '../relay/support/live-pair.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
+import { serveHttp } from '../support/mcp-servers.ts'
 import { readFrames, type WireChunk } from '../support/wire-rules.ts'
 import { makeFolder } from './support/folder.ts'
-import { openPair } from './support/pair.ts'
-import { openPaymentServer } from './support/payment-server.ts'
+import { openPair, type Pair } from './support/pair.ts'
+import { openPaymentServer, type PaymentServerOptions } from './support/payment-server.ts'
 import { Person } from './support/person.ts'
 
 const POLLING = { timeout: 120_000, interval: 20 }
@@ -195,3 +196,109 @@ test('[TU901] a message whose reply was stopped while a tool ran ends as its sto
   const reply = await stored()
   expect(foldChunks(reply?.id ?? '', chunks as readonly Chunk[])).toEqual(reply)
 })
+
+const CALL = '[[call files_ask {}]][[then]][[say Done.]]'
+
+/** A person at two servers, whose agent has an MCP server that asks two questions during each call. */
+async function openAsking(options: Partial<PaymentServerOptions> = {}) {
+  const elicit = ['city', 'country'].map((field) => ({
+    message: `Which ${field}?`,
+    requestedSchema: { type: 'object', properties: { [field]: { type: 'string' } } },
+  }))
+  const files = await serveHttp([{ name: 'ask', _meta: { elicit } }])
+  const tools = [new MCPToolset(files.connection, [], 'files')]
+  const pair = await openPair({ tools, elicitation: true, ...options })
+  return {
+    pair,
+    files,
+    [Symbol.asyncDispose]: async () => {
+      await pair[Symbol.asyncDispose]()
+      await files[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Resolves with the id of the open question when the conversation shows the given one. */
+async function untilAsked({ atOne }: Pair, hint: string): Promise<string> {
+  const read = async () => JSON.stringify((await atOne.messages()).at(-1))
+  await expect.poll(read, POLLING).toContain(hint)
+  return (await atOne.approvals()).find((approval) => approval.hint === hint)?.id ?? ''
+}
+
+/** Answers the first question. Resolves with the id of the second one. */
+async function answerFirst(pair: Pair): Promise<string> {
+  const first = await untilAsked(pair, 'Which city?')
+  await pair.atTwo.decide(first, { approved: true, payload: { city: 'Kyoto' } })
+  return untilAsked(pair, 'Which country?')
+}
+
+/** How a message gets to an open question. Resolves with the id of the question. */
+const QUESTIONS: readonly (readonly [string, (pair: Pair) => Promise<string>])[] = [
+  ['the first question', (pair) => untilAsked(pair, 'Which city?')],
+  ['the second question', answerFirst],
+]
+
+describe.each(['the same server', 'another server'])('sent again to %s', (where) => {
+  test.each(QUESTIONS)(
+    '[TU901] a message with a call that asks is read up to %s',
+    async (_name, untilOpen) => {
+      await using asking = await openAsking()
+      const { pair } = asking
+      await post(pair.atOne, CALL)
+      const question = await untilOpen(pair)
+      const person = where === 'the same server' ? pair.atOne : pair.atTwo
+      const chunks = await post(person, CALL)
+      const [, reply] = await pair.atTwo.messages()
+      expect(foldChunks(reply?.id ?? '', chunks as readonly Chunk[])).toEqual(reply)
+      expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
+      expect((await person.approval(question))?.approval.state).toBe('requested')
+    },
+  )
+})
+
+test('[TU901] a message with an approved call that asks is read up to the question when it is sent again', async () => {
+  await using asking = await openAsking({ approvals: { 'files_*': true } })
+  const { pair } = asking
+  await post(pair.atOne, CALL)
+  const question = await approveCall(pair)
+  expect(textOfChunks(await post(pair.atOne, CALL))).toBe('')
+  expect((await pair.atOne.approval(question))?.approval.state).toBe('requested')
+  const second = await answerFirst(pair)
+  await post(pair.atOne, CALL)
+  await pair.atOne.decide(second, { approved: true, payload: { country: 'Japan' } })
+  const reply = async () => textOf((await pair.atOne.messages())[1])
+  await expect.poll(reply, POLLING).toBe('Done.')
+  expect(asking.files.calls()).toEqual(['ask'])
+})
+
+test('[TU901] a message that arrives again after the next one does not stop the question of the next reply', async () => {
+  await using asking = await openAsking()
+  const { pair } = asking
+  await post(pair.atOne, '[[say One.]]')
+  await (await pair.atOne.begin(CALL, 'm2')).text()
+  const question = await untilAsked(pair, 'Which city?')
+  expect(textOfChunks(await post(pair.atOne, '[[say One.]]'))).toBe('One.')
+  expect((await pair.atOne.approval(question))?.approval.state).toBe('requested')
+})
+
+async function approveCall(pair: Pair): Promise<string> {
+  const [approval] = await pair.atOne.approvals()
+  await pair.atOne.decide(approval?.id ?? '', { approved: true })
+  return untilAsked(pair, 'Which city?')
+}
+
+test.each([
+  ['an answer', {}, answerFirst],
+  ['an approval', { approvals: { 'files_*': true } }, approveCall],
+])(
+  '[TU1580] a stop that names the user message stops its turn also when it has continued after %s',
+  async (_name, options, untilContinued) => {
+    await using asking = await openAsking(options)
+    const { pair } = asking
+    await post(pair.atOne, CALL)
+    const question = await untilContinued(pair)
+    expect((await pair.atOne.post('/chats/chat-1/stop?messageId=m1', {})).status).toBe(204)
+    const state = async () => (await pair.atOne.approval(question))?.approval.state
+    await expect.poll(state, POLLING).toBe('cancelled')
+  },
+)

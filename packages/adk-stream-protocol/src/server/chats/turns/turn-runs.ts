@@ -19,7 +19,7 @@ import type { Chunk } from '../../../protocol/chunk.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import { RunEvents, runTurn } from '../../../turns/run-turn.ts'
 import type { RunOutcome, RunTurnOptions } from '../../../turns/run-turn.ts'
-import type { Turn } from '../../../turns/turn.ts'
+import type { IdentifiedMessage, Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { TurnInfo } from '../../settings/observers.ts'
@@ -149,6 +149,8 @@ async function readPosition(
 /** The stored part of a turn, with the position of its chat. */
 interface StoredPart extends ReplayedTurn {
   readonly position: string
+  /** The message of the person. */
+  readonly repliesTo: IdentifiedMessage
 }
 
 /** Replays the stored part of a turn, up to its pause. Returns undefined if the turn does not exist. */
@@ -159,7 +161,10 @@ export async function replayStored(
 ): Promise<StoredPart | undefined> {
   const { events = [] } = (await sessions.get(chat)) ?? {}
   const stored = findTurn(events, messageId)
-  return stored && { ...closeAtPause(replayTurn(stored, options)), position: positionOf(events) }
+  if (!stored) return undefined
+  const repliesTo = { id: stored.userMessage.id, content: stored.firstEvent.content }
+  const part = closeAtPause(replayTurn(stored, options))
+  return { ...part, position: positionOf(events), repliesTo }
 }
 
 /** Writes the stored part of a turn into its log, and marks the pauses from which clients continue to read. */

@@ -226,6 +226,8 @@ export class TurnService {
           if (!stored) throw new ProtocolError('nothing-new')
           replayed = stored
           turn.startPosition = stored.position
+          turn.repliesTo = stored.repliesTo
+          turn.userMessageId = stored.repliesTo.id
           const pause = findResumeIndex(stored, responses.seen)
           await checkResponses(backend, stored, { chat: key, responses, pause })
           await prefillTurn(turn, stored, { ledger: backend.ledger, chat: key, pause })
@@ -328,8 +330,7 @@ export class TurnService {
   async replay(chat: ChatRef, messageId: string): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
-    const write = async (turn: Turn): Promise<void> => {
-      const question = await findOpenQuestion(this.#backend, chat)
+    const write = async (turn: Turn, question: Approval | undefined): Promise<void> => {
       const stored = await backend.sessions.findTurn(key, messageId)
       if (!stored) throw new ProtocolError('nothing-new')
       const replayed = replayTurn(stored, this.#options)
@@ -342,11 +343,19 @@ export class TurnService {
       for (const chunk of finishStored(state, hasRunningCalls)) turn.log.append(chunk)
       turn.log.end()
     }
+    const question = await findOpenQuestion(this.#backend, chat)
+    // The chat is not free before the answer, and nothing is written to the message meanwhile.
+    if (question && (question.messageId === messageId || this.#turns.asking(chat))) {
+      const turn = this.#turns.createReplay(messageId)
+      await write(turn, question)
+      turn.settle()
+      return turn
+    }
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
       background: true,
       isReplay: true,
-      prepare: write,
+      prepare: async (turn) => write(turn, await findOpenQuestion(this.#backend, chat)),
       run: async () => undefined,
     })
   }
