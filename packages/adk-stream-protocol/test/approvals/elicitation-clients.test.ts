@@ -1,4 +1,4 @@
-import { MCPToolset } from '@google/adk'
+import { MCPToolset, Workflow } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { takeTurns } from '../../../../test/support/take-turns.ts'
@@ -200,6 +200,29 @@ test('[AP581] an approval of an earlier message is recorded, and its call runs a
   await page.decide(question?.id ?? '', { approved: false })
   await page.untilState(approval?.id ?? '', 'succeeded')
 })
+
+test.each(['an agent', 'a workflow'])(
+  '[AP661] in %s, a reply that a closing server cuts off after an answer during a call is shown as stopped',
+  async (place) => {
+    await using files = await serveFiles(asksFor('city'))
+    await using bridge = await openBridge(files, {
+      agent: (model) => {
+        const toolset = new MCPToolset(files.connection, [], 'files')
+        const agent = assistant(model, { tools: [toolset] })
+        if (place === 'an agent') return agent
+        return new Workflow({ name: 'flow', edges: [['START', agent]] })
+      },
+    })
+    const page = bridge.page()
+    const [client = liveClient] = approvingClients
+    await (await page.open(client)).send('[[call files_ask {}]][[then]][[wait never]]')
+    const [question] = await page.inbox()
+    await page.decide(question?.id ?? '', { approved: true, payload: KYOTO })
+    await bridge.untilAsked('accept')
+    await bridge.restart()
+    expect((await page.messages()).at(-1)).toMatchObject({ metadata: { stopped: true } })
+  },
+)
 
 describe.each(DATABASES)('two servers on $name', ({ name, open }) => {
   const it = takeTurns({ group: name === 'SQLite' ? 0 : 1, groups: 2 })

@@ -49,6 +49,8 @@ export interface RunInTurn extends Pick<
 > {
   readonly chat: ChatRef
   readonly events: AsyncIterable<Event>
+  /** Whether responses resume a turn that was stored before, so that another server may continue it (AP661). Default: a message starts it. */
+  readonly isResumed?: boolean
   /** The outcome up to the question of a running call after which the turn continues. */
   readonly before?: RunOutcome
   /** Stores the message of the person before the session is repaired, if the run has not stored it. */
@@ -76,6 +78,7 @@ export async function streamRun(
     return (await streamOnce(parts, turn, { chat, events, ...how }))?.end
   const run = new RunEvents(events)
   const leavesCalls = (): boolean => run.question !== undefined
+  const { isResumed = false } = how
   let next: typeof how = { ...how, leavesCalls }
   for (let current = turn; ;) {
     const read = run.read(({ approvalId }) => {
@@ -89,7 +92,7 @@ export async function streamRun(
       run.close().catch(options.onError)
       return before?.end
     }
-    next = { from: closeSteps(before.state), before, leavesCalls }
+    next = { from: closeSteps(before.state), before, leavesCalls, isResumed }
     await run.untilAnswered(turn.signal)
     current = turns.continue(chat, current)
     options.onTurn({ ...chat, messageId: turn.messageId, turn: current.id })
@@ -100,7 +103,7 @@ export async function streamRun(
 async function streamOnce(
   { backend, options }: RunParts,
   turn: Turn,
-  { chat, events, before, storePrompt, ...how }: RunInTurn,
+  { chat, events, before, storePrompt, isResumed = false, ...how }: RunInTurn,
 ): Promise<RunOutcome | undefined> {
   const { onChunk, onError, onTurnEnd, exposeState } = options
   const { principalId, chatId } = chat
@@ -119,7 +122,6 @@ async function streamOnce(
       onTurnEnd(info, outcome, how.isOpenRun === true)
       if (turn.asking !== undefined && outcome.end === 'completed') return outcome
       const whole = before ? afterQuestion(outcome, before) : outcome
-      const isResumed = how.from !== undefined && !how.isOpenRun
       const isLeft = isResumed && isClosing(turn.signal)
       if (whole.end !== 'completed') await storePrompt?.()
       const ended = { chat: toAppChat(backend, chat), outcome: whole, isLeft }

@@ -240,7 +240,7 @@ export class TurnService {
         const options = this.#options
         const events = runResponses(backend, turn, { chat: key, responses, options })
         const from = replayed && { from: replayed.state, lastError: replayed.lastError }
-        await this.#stream(backend, turn, { chat, events, ...from })
+        await this.#stream(backend, turn, { chat, events, isResumed: true, ...from })
         if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
       },
     })
