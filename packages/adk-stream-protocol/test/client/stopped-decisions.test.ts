@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
+import { retryConnections } from '../../src/client/connection/connection-state.ts'
 import { sseTransport } from '../../src/client/index.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -25,6 +26,15 @@ async function expectOutcomeAfterStop(
   expect(chat.error).toBeUndefined()
 }
 
+/** A response that is not delivered. */
+function untilAborted(signal: AbortSignal | null | undefined): Promise<Response> {
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener('abort', () =>
+      reject(new DOMException('This operation was aborted', 'AbortError')),
+    )
+  })
+}
+
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL800] over HTTP, a decision whose request is stopped after it has arrived is not shown as open', async () => {
     await using testBridge = await TestBridge.open()
@@ -38,11 +48,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
         if (!isHeld || !String(input).endsWith('/stream')) return response
         isHeld = false
         arrived.resolve()
-        return new Promise((_resolve, reject) => {
-          init?.signal?.addEventListener('abort', () =>
-            reject(new DOMException('This operation was aborted', 'AbortError')),
-          )
-        })
+        return untilAborted(init?.signal)
       },
     })
     const chat = await openSse(transport, version)
@@ -78,6 +84,82 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expect.poll(() => testBridge.wallet.payments).toHaveLength(1)
     await expect.poll(() => transport.connection.state).toBe('lost')
     await expectOutcomeAfterStop(chat, clicked)
+  })
+
+  test('[CL800] [CL1951] over HTTP, a decision that is stopped before it was sent is open again, and no stop is sent', async () => {
+    await using testBridge = await TestBridge.open()
+    const requests: string[] = []
+    let isOffline = false
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: { 'x-api-key': 'hanako' },
+      fetch: async (input, init) => {
+        requests.push(String(input))
+        if (isOffline) throw new TypeError('network: offline')
+        return fetch(input, init)
+      },
+    })
+    const chat = await openSse(transport, version)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    isOffline = true
+    vi.stubGlobal('navigator', { onLine: false })
+    const clicked = chat.click({ id, approved: true })
+    await expect.poll(() => transport.connection.state).toBe('lost')
+    await chat.stop()
+    await clicked
+    await chat.rest()
+    expect(chat.asked).toEqual([id])
+    expect(chat.errors).toEqual([])
+    expect(chat.error).toBeUndefined()
+    vi.unstubAllGlobals()
+    isOffline = false
+    await chat.click({ id, approved: true })
+    await chat.untilShown('Done.')
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(requests.filter((url) => url.includes('/stop'))).toEqual([])
+  })
+
+  test('[CL1951] over HTTP, a stop that waits for the connection does not stop the turn of a later decision in the same message', async () => {
+    await using testBridge = await TestBridge.open()
+    let isHeld = false
+    let stops = 0
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: { 'x-api-key': 'hanako' },
+      // The test tries again.
+      backoff: { firstMs: 3_600_000, maxMs: 3_600_000 },
+      fetch: async (input, init) => {
+        if (String(input).includes('/stop')) stops += 1
+        if (isHeld && String(input).includes('/stop')) throw new TypeError('network: lost')
+        const response = await fetch(input, init)
+        if (!isHeld || !String(input).endsWith('/stream')) return response
+        return untilAborted(init?.signal)
+      },
+    })
+    const chat = await openSse(transport, version)
+    await chat.send(
+      `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say So far.]][[wait more]][[say Done.]]`,
+    )
+    const [alice = '', bob = ''] = chat.asked
+    isHeld = true
+    const clicked = chat.click({ id: alice, approved: true })
+    await expect.poll(() => testBridge.wallet.payments).toHaveLength(1)
+    await chat.stop()
+    await clicked
+    await expect.poll(() => stops).toBe(1)
+    isHeld = false
+    void chat.click({ id: bob, approved: true })
+    await chat.untilShown('So far.')
+    retryConnections()
+    // A stop would have been sent before this request.
+    await transport.api.listChats()
+    expect(stops).toBe(1)
+    testBridge.emulator.release('more')
+    await chat.untilShown('So far.Done.')
+    await chat.rest()
+    expect(testBridge.wallet.payments).toHaveLength(2)
+    expect(chat.asked).toEqual([])
   })
 
   test('[CL800] over a socket, a decision that is stopped before it was sent is open again', async () => {

@@ -76,7 +76,10 @@ export class SseTransport
   readonly #writers = new MessageWriters()
   /** The newest stream of each chat. */
   readonly #newest = new Map<string, SseStream>()
-  /** The streams whose stops the server has not confirmed. A stop that does not know its message is given up when the chat sends another one. */
+  /**
+   * The streams whose stops the server has not confirmed. A stop that does not know its message is given up when the chat sends another
+   * request, and one that names a message when a request continues it.
+   */
   readonly #stopping = new Map<SseStream, AbortController>()
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
@@ -133,8 +136,9 @@ export class SseTransport
     const writer = this.#writers.record(messages.at(-1), this.principal)
     const decidedAs = isKept ? this.principal : writer
     try {
-      const send = () =>
-        this.#http.send('/stream', {
+      const send = () => {
+        this.#replaceStops(stream)
+        return this.#http.send('/stream', {
           method: 'POST',
           body: {
             ...named,
@@ -151,6 +155,7 @@ export class SseTransport
           headers,
           decidedAs,
         })
+      }
       const response = await (isKept
         ? this.api.outbox.keep({
             approvalIds: responseIds,
@@ -263,9 +268,6 @@ export class SseTransport
   }
 
   #open(chatId: string, { source, joins, tap, signal, messageId }: OpenOptions): SseStream {
-    if (source === 'requested')
-      for (const [stopped, sending] of this.#stoppingIn(chatId))
-        if (stopped.messageId === undefined) sending.abort()
     const closing = new AbortController()
     const stream: SseStream = {
       chatId,
@@ -274,6 +276,7 @@ export class SseTransport
       joins,
       tap,
       signal: closing.signal,
+      isSent: source === 'resumed',
       messageId,
       stopped: {},
       close: () => closing.abort(),
@@ -309,6 +312,8 @@ export class SseTransport
     stream.close()
     // A second `resumeStream()` aborts the first one and sends its request right after. That is not a stop.
     queueMicrotask(() => {
+      // CL800: its decision is open again.
+      if (!stream.isSent) return
       const newest = this.#newest.get(chatId)
       const isReplaced = newest?.source === 'resumed' && newest !== stream
       if (source === 'resumed' && isReplaced) return
@@ -316,6 +321,13 @@ export class SseTransport
       stream.stopped.current = stopped
       void stopped.then(() => this.#observers.find(chatId, chat)?.onStopped())
     })
+  }
+
+  /** A request is sent: stops that wait must not stop its turn. */
+  #replaceStops(stream: SseStream): void {
+    stream.isSent = true
+    for (const [{ messageId }, sending] of this.#stoppingIn(stream.chatId))
+      if (messageId === undefined || messageId === stream.messageId) sending.abort()
   }
 
   #stoppingIn(chatId: string): [SseStream, AbortController][] {
@@ -456,6 +468,8 @@ interface SseStream {
   readonly joins: boolean
   /** Aborts the HTTP requests of the stream. */
   readonly signal: AbortSignal
+  /** Whether the server may have the request. A decision may wait for the connection. */
+  isSent: boolean
   /** The message that the turn writes, or that it replies to. Undefined until a resumed stream is found. */
   messageId: string | undefined
   /** Resolves when the server has stopped the turn, or cannot do it. Undefined if the person did not stop it. */
