@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { attachChat, runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -48,6 +49,93 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(runs).toBe(1)
     expect(testBridge.lastPrompt).toContain('139.7')
     expect(chat.error).toBeUndefined()
+  })
+
+  /** What happens to the request that contains the decision: it fails before or after it has arrived, or a proxy answers. */
+  const faults = [
+    ['is lost', async () => Promise.reject(new TypeError('network: lost'))],
+    [
+      'arrives and gets no response',
+      async (send: () => Promise<Response>) => {
+        await send()
+        throw new TypeError('network: lost')
+      },
+    ],
+    ['finds no server', async () => new Response('<html>', { status: 503 })],
+  ] as const
+
+  test.each(faults)(
+    '[CL530] [CL1952] over HTTP, a request with a decision and an output that %s is sent again, and both count once',
+    async (_fault, fail) => {
+      await using testBridge = await TestBridge.open({
+        tools: (wallet) => [locationTool(), paymentTool(wallet)],
+      })
+      let failures = 1
+      const sent: string[] = []
+      const transport = sseTransport({
+        url: testBridge.url,
+        headers: { 'x-api-key': 'hanako' },
+        backoff: { firstMs: 1, maxMs: 5 },
+        fetch: async (input, init) => {
+          const body = String(init?.body)
+          // The output alone finds no server, so that the decision is sent with it.
+          if (body.includes('139.7') && !body.includes('"approved"'))
+            throw new TypeError('network: lost')
+          if (!body.includes('"approved"')) return fetch(input, init)
+          sent.push(body)
+          failures -= 1
+          return failures < 0 ? fetch(input, init) : fail(() => fetch(input, init))
+        },
+      })
+      const chat = await openSse(transport, version)
+      await chat.send(`[[call get_location {}]]${callPayment(50)}[[then]][[say There you are.]]`)
+      const [approvalId = ''] = chat.asked
+      const [{ toolCallId = '' } = {}] = toolParts(chat.lastMessage)
+      await chat.give({ tool: 'get_location', toolCallId, output: TOKYO })
+      await chat.click({ id: approvalId, approved: true })
+      await chat.untilShown('There you are.')
+      await chat.rest()
+      expect(sent).toHaveLength(2)
+      for (const body of sent) expect(body).toContain('139.7')
+      expect(testBridge.wallet.payments).toHaveLength(1)
+      expect(testBridge.lastPrompt.split('139.7')).toHaveLength(2)
+      expect(chat.error).toBeUndefined()
+    },
+  )
+
+  test('[CL371] [CL900] over HTTP, an output is sent although the decision in the same request was taken back', async () => {
+    await using testBridge = await TestBridge.open({
+      tools: (wallet) => [locationTool(), paymentTool(wallet)],
+    })
+    let isOffline = false
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: { 'x-api-key': 'hanako' },
+      fetch: async (input, init) => {
+        if (isOffline) throw new TypeError('network: offline')
+        return fetch(input, init)
+      },
+    })
+    const chat = await openSse(transport, version)
+    await chat.send(`[[call get_location {}]]${callPayment(50)}[[then]][[say There you are.]]`)
+    const [approvalId = ''] = chat.asked
+    const [{ toolCallId = '' } = {}] = toolParts(chat.lastMessage)
+    isOffline = true
+    vi.stubGlobal('navigator', { onLine: false })
+    void chat.give({ tool: 'get_location', toolCallId, output: TOKYO })
+    void chat.click({ id: approvalId, approved: true })
+    await expect.poll(() => transport.connection.state, { timeout: 120_000 }).toBe('lost')
+    expect(chat.attached.cancelDecision(approvalId)).toBe(true)
+    await chat.until(() => chat.asked.length === 1)
+    vi.unstubAllGlobals()
+    isOffline = false
+    const stored = async () => toolParts((await transport.loadMessages('chat-1')).at(-1))
+    await expect.poll(stored, { timeout: 120_000 }).toMatchObject([{ output: TOKYO }, {}])
+    expect(testBridge.wallet.payments).toEqual([])
+    await chat.rest()
+    await chat.click({ id: approvalId, approved: true })
+    await chat.untilShown('There you are.')
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test.each(['live', 'HTTP', 'socket'])(

@@ -130,8 +130,9 @@ export class SseTransport
       signal,
       messageId: sent,
     })
-    // A chat that is not attached gets the error, and shows it.
-    const isKept = stream.chat !== undefined && hasResponses && messages.every(hasNoOutput)
+    const approvalIds = messages.flatMap(listDecided)
+    // A chat that is not attached gets the error, and shows it. An attached one sends outputs again by itself.
+    const isKept = stream.chat !== undefined && approvalIds.length > 0
     // When the connection is back, another person may have signed in.
     const writer = this.#writers.record(messages.at(-1), this.principal)
     const decidedAs = isKept ? this.principal : writer
@@ -158,7 +159,7 @@ export class SseTransport
       }
       const response = await (isKept
         ? this.api.outbox.keep({
-            approvalIds: responseIds,
+            approvalIds,
             signal: stream.signal,
             send,
             report: (state) => this.#shared.report(stream, state),
@@ -491,9 +492,11 @@ interface OpenOptions {
   readonly messageId?: string | undefined
 }
 
-/** Whether the responses of a message are decisions. Outputs of tools are sent again by the chat. */
-function hasNoOutput({ parts }: MessageView): boolean {
-  return parts.every(({ state }) => state === 'approval-responded')
+/** Returns the ids of the approvals that a message decides. */
+function listDecided({ parts }: MessageView): string[] {
+  return parts.flatMap(({ state, approval }) =>
+    state === 'approval-responded' && approval ? approval.id : [],
+  )
 }
 
 /** Returns the path of the running turn, or of its rest after a position. */
