@@ -227,6 +227,53 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
+  test('[CL8] the attempts to continue an interrupted reply over HTTP are counted anew only when something of it has arrived', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    const net = new CuttableFetch()
+    let breaks = 0
+    let broken = 0
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: HEADERS,
+      backoff: { firstMs: 1, maxMs: 5, attempts: 3 },
+      fetch: async (input, init) => {
+        const isResumed = String(input).includes('/stream/')
+        if (!isResumed || breaks === 0) return net.fetch(input, init)
+        breaks -= 1
+        broken += 1
+        // It breaks off before its first chunk.
+        const start = (body: ReadableStreamDefaultController): void =>
+          body.error(new TypeError('terminated'))
+        return new Response(new ReadableStream({ start }))
+      },
+    })
+    const attempts: (number | undefined)[] = []
+    transport.onConnection(({ state, attempt }) => {
+      if (state === 'lost') attempts.push(attempt)
+    })
+    const chat = await openSse(transport, version)
+    const reply = chat.send(
+      '[[say One.]][[wait two]][[say Two.]][[wait three]][[say Three.]][[wait never]]',
+    )
+    await chat.untilShown('One.')
+    breaks = 2
+    net.cut()
+    testBridge.emulator.release('two')
+    await chat.untilShown('One.Two.')
+    breaks = 2
+    net.cut()
+    testBridge.emulator.release('three')
+    await chat.untilShown('One.Two.Three.')
+    expect(attempts).toEqual([1, 2, 3, 1, 2, 3])
+    expect(chat.error).toBeUndefined()
+    ;[breaks, broken] = [20, 0]
+    net.cut()
+    await reply
+    expect(broken).toBe(3)
+    expect(chat.error).toBeInstanceOf(TypeError)
+    await transport.api.stopChat('chat-1')
+  })
+
   test('[CL1955] [CL903] a reply over HTTP on whose connection nothing arrives continues over another one', async () => {
     await using testBridge = await TestBridge.open({
       disconnectGraceMs: 60_000,

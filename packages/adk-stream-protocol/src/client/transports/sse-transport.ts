@@ -295,7 +295,7 @@ export class SseTransport
 
   #read(stream: SseStream, { body }: Response): AdkChunkStream {
     if (!body) throw disconnected('the response has no body')
-    const reading: Reading = { at: new TurnProgress() }
+    const reading: Reading = { at: new TurnProgress(), attempts: 0 }
     return toChunkStream(this.#chunks(stream, body, reading), {
       observer: () => this.#observers.find(stream.chatId, stream.chat),
       onCancel: () => stream.close(),
@@ -402,6 +402,7 @@ export class SseTransport
       const next = await events.next()
       if (next.done) return next.value
       const { chunk, entry } = next.value
+      reading.attempts = 0
       reading.at.add(chunk, entry)
       if (chunk.type === 'start') stream.messageId = reading.messageId = chunk.messageId
       stream.tap?.chunk(chunk)
@@ -420,14 +421,15 @@ export class SseTransport
   ): Promise<ReadableStream<Uint8Array> | undefined> {
     const { chatId, chat, signal } = stream
     const backoff = this.#backoff
-    for (let attempt = 0; attempt < backoff.attempts; attempt += 1) {
+    while (reading.attempts < backoff.attempts) {
       // A chat that is not attached gets the error, and can resume.
       const observer = signal.aborted ? undefined : this.#observers.find(chatId, chat)
       if (!observer) throw error
-      const delay = attempt === 0 ? 0 : delayBefore(attempt - 1, backoff)
+      const delay = reading.attempts === 0 ? 0 : delayBefore(reading.attempts - 1, backoff)
+      reading.attempts += 1
       this.#shared.report(stream, {
         state: 'lost',
-        attempt: attempt + 1,
+        attempt: reading.attempts,
         retryAt: Date.now() + delay,
       })
       await waitForNextAttempt(delay, signal)
@@ -455,6 +457,8 @@ function readMessageId({ headers }: Response): string | undefined {
 /** What was read of the turn of a stream. */
 interface Reading {
   readonly at: TurnProgress
+  /** The attempts to continue it since its last chunk. */
+  attempts: number
   messageId?: string
   positions?: ChatPositions | undefined
 }
