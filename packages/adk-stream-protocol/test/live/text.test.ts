@@ -6,6 +6,24 @@ import { joinLive, nextUnasked, openLiveTestBridge, whole } from './support/live
 import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { assistant } from '../support/agents.ts'
 
+/** Opens a store that calls `onAppended` when it has stored an event, and does not return before `goesOn` resolves. */
+async function openHeldStore(onAppended: () => void, goesOn: Promise<void>): Promise<Store> {
+  const store = await openSqliteStore({ path: ':memory:' })
+  const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+  store.sessions.appendEvent = async (request) => {
+    const appended = await appendEvent(request)
+    onAppended()
+    await goesOn
+    return appended
+  }
+  return store
+}
+
+function createFrame(requestId: string, text: string, trigger: string): object {
+  const messages = [{ id: 'm1', role: 'user', parts: [{ type: 'text', text }] }]
+  return { type: 'send', requestId, id: 'chat-1', trigger, messages }
+}
+
 test('[LV1] a conversation is one connection to the model, with one message per reply', async () => {
   await using testBridge = await openLiveTestBridge()
   await using client = await joinLive(testBridge)
@@ -40,19 +58,41 @@ test('[TU901] a message that is sent again to a live session is not sent to the 
   expect(stored.map(({ role }) => role)).toEqual(['user', 'assistant'])
 })
 
+test.each([
+  { way: 'edited', text: '[[say Two.]]', reply: 'Two.', isStopped: false },
+  { way: 'sent again with another text', text: '[[say Two.]]', reply: 'Two.', isStopped: false },
+  { way: 'regenerated', text: '[[say One.]]', reply: 'One.', isStopped: false },
+  { way: 'stopped and regenerated', text: '[[say One.]]', reply: 'One.', isStopped: true },
+])(
+  '[TU901] a message that is $way while its turn is being opened gets a reply of its own',
+  async ({ way, text, reply, isStopped }) => {
+    const [isStored, isGivenAgain] = [defer(), defer()]
+    const openStore = () => openHeldStore(isStored.resolve, isGivenAgain.promise)
+    await using testBridge = await openLiveTestBridge({ openStore })
+    await using client = await joinLive(testBridge)
+    await using other = await joinLive(testBridge)
+    client.send(createFrame('r1', '[[say One.]]', 'submit-message'))
+    await isStored.promise
+    if (isStopped) client.send({ type: 'abort', requestId: 'r1', stop: true })
+    await client.sync()
+    const trigger = way.endsWith('regenerated') ? 'regenerate-message' : 'submit-message'
+    const named = way === 'edited' ? { messageId: 'm1' } : {}
+    other.send({ ...createFrame('r2', text, trigger), ...named })
+    await other.sync()
+    isGivenAgain.resolve()
+    expect(await whole(other, 'r2')).toBe(reply)
+    const first = client.chunks('r1').find(({ type }) => type === 'start')
+    const second = other.chunks('r2').find(({ type }) => type === 'start')
+    expect(second?.['messageId']).not.toBe(first?.['messageId'])
+    const stored = await testBridge.page().messages()
+    expect(stored.at(-2)).toMatchObject({ role: 'user', parts: [{ text }] })
+    expect(stored.at(-1)?.id).toBe(second?.['messageId'])
+  },
+)
+
 test('[CV1220] a stored user message whose turn is being opened is shown as running', async () => {
   const [isStored, isShown] = [defer(), defer()]
-  const openStore = async (): Promise<Store> => {
-    const store = await openSqliteStore({ path: ':memory:' })
-    const appendEvent = store.sessions.appendEvent.bind(store.sessions)
-    store.sessions.appendEvent = async (request) => {
-      const appended = await appendEvent(request)
-      isStored.resolve()
-      await isShown.promise
-      return appended
-    }
-    return store
-  }
+  const openStore = () => openHeldStore(isStored.resolve, isShown.promise)
   await using testBridge = await openLiveTestBridge({ openStore })
   await using client = await joinLive(testBridge)
   client.say('[[say One.]]', 'r1')

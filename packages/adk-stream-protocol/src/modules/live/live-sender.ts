@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 
 import type { Approval } from '../../approvals/approval.ts'
 import { findReplyTo } from '../../agent/history/stored-turns.ts'
@@ -57,6 +58,12 @@ export interface LiveSender {
   prepareSpeech(principal: Principal, chat: ChatRef, asked: AgentRequest): Promise<void>
 }
 
+/** A message that is being sent. */
+interface SentMessage {
+  readonly content: MessageRequest['message']['parts']
+  readonly turn: Promise<Turn>
+}
+
 type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
   Partial<Pick<MessageRequest, 'history' | 'newestMessageId' | 'openApprovals'>> &
   Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>> &
@@ -64,15 +71,23 @@ type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context
 
 export function openLiveSender(parts: LiveSenderParts): LiveSender {
   const { readDecision, context } = parts
-  /** The messages that are being sent, by chat and id. */
-  const sending = new Map<string, Promise<Turn>>()
+  /** The newest of the messages that are being sent, by chat and id. */
+  const sending = new Map<string, SentMessage>()
   return {
     send: (principal, chat, request) => {
-      const key = JSON.stringify([keyOf(chat), request.message.id ?? randomUUID()])
+      const { id = randomUUID(), parts: content } = request.message
+      const key = JSON.stringify([keyOf(chat), id])
+      const before = sending.get(key)
       // LV850: a client that lost its connection sends a message again that is not stored yet.
-      const turn = sending.get(key) ?? sendMessage(parts, principal, chat, request)
-      sending.set(key, turn)
-      void Promise.allSettled([turn]).then(() => sending.delete(key))
+      const isRepeated = !request.replaces && isDeepStrictEqual(content, before?.content)
+      if (before && isRepeated) return before.turn
+      // LV17: a message that replaces this one can only do that when it is stored.
+      const turn = Promise.allSettled([before?.turn]).then(() =>
+        sendMessage(parts, principal, chat, request),
+      )
+      const sent = { content, turn }
+      sending.set(key, sent)
+      void Promise.allSettled([turn]).then(() => sending.get(key) === sent && sending.delete(key))
       parts.runs.noteOpening(chat, turn)
       return turn
     },
