@@ -63,7 +63,8 @@ export function openBridge(options: AnyBridgeOptions, list: ModuleList<ModuleOpt
     return opened
   }
   const shared = openShared(settings, { operations, modules, openStore })
-  const services = openServices(settings, { ...shared, ...openChats(settings, shared) })
+  const drain = createDrain()
+  const services = openServices(settings, { ...shared, ...openChats(settings, shared), drain })
   const { backend, feeds } = shared
   const readiness = createReadiness({
     store,
@@ -72,7 +73,6 @@ export function openBridge(options: AnyBridgeOptions, list: ModuleList<ModuleOpt
     onChecked: (error) => operations.storeChecked(error),
   })
   const untestedAdk = describeUntestedAdk(version)
-  const drain = createDrain()
   const routes = [
     ...healthRoutes(readiness, { audit, onError, isAdkTested: untestedAdk === undefined }),
     ...services.routes,

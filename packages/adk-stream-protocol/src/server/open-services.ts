@@ -8,6 +8,7 @@ import type { Bridge } from './bridge.ts'
 import { agUiRoutes } from './dialects/ag-ui/ag-ui-routes.ts'
 import { createBidiProtocol } from './dialects/python-clients/bidi-protocol.ts'
 import { readDialect } from './dialects/read-dialect.ts'
+import type { Drain } from './settings/drain.ts'
 import { DRAIN_MS } from './settings/drain.ts'
 import type { FindFormat } from './http/exchange.ts'
 import type { Route } from './http/http-router.ts'
@@ -43,10 +44,13 @@ export interface Services {
 }
 
 /** The settings of a bridge and its parts. */
-type AllParts = BridgeSettings & SharedParts & ChatParts
+type AllParts = BridgeSettings & SharedParts & ChatParts & { readonly drain: Drain }
 
 /** Creates the parts that serve the chats: their endpoints, their frames, and the work in the background. */
-export function openServices(settings: BridgeSettings, shared: SharedParts & ChatParts): Services {
+export function openServices(
+  settings: BridgeSettings,
+  shared: Omit<AllParts, keyof BridgeSettings>,
+): Services {
   const all = { ...settings, ...shared }
   const { backend, turns, turnService, runs, elsewhere, outcomes, openHandlers, onError } = all
   const completions = openCallCompletions(all)

@@ -90,6 +90,25 @@ test('[AP455] a person without an account opens a link, sees the approval, and d
   for (const secret of [created.token, opened.key]) expect(stored).not.toContain(secret)
 })
 
+test('[TU91] the holder of a link reads the approval while the bridge drains, and decides nothing', async () => {
+  await using scene = await open({ isLive: false })
+  const { testBridge, ask, post, create } = scene
+  const id = await ask('chat-1')
+  const { token } = await create(id)
+  const { key } = await post(`${id}/link/open`, { token })
+  const running = testBridge.page().post({
+    id: 'chat-2',
+    messages: [{ id: 'u2', role: 'user', parts: [{ type: 'text', text: '[[wait never]]' }] }],
+  })
+  await testBridge.untilAsked('never')
+  const closing = testBridge.bridge.close()
+  expect((await post(`${id}/link/read`, { key })).status).toBe(200)
+  const decision = { key, approved: true }
+  expect(await post(`${id}/link/decide`, decision)).toMatchObject({ code: 'unavailable' })
+  void testBridge.bridge.close({ drainMs: 0 })
+  await Promise.all([closing, running])
+})
+
 test('[AP456] a link cannot be replayed, guessed, used for another approval, or used after it expired', async () => {
   await using scene = await open({ approvalLinks: { ...LINKS, expiresMs: 60_000 } })
   const { testBridge, ask, post, create } = scene

@@ -92,6 +92,54 @@ test('[TU91] [TU11] a draining bridge finishes running replies, rejects new work
   expect(await response.text()).toContain('"stopped":true')
 })
 
+test.each([
+  {
+    name: 'routes for each method',
+    run: (input: AgUiInput) => ({ path: '/ag-ui', body: input }),
+    connect: (input: AgUiInput) => ({ path: '/ag-ui/agent/default/connect', body: input }),
+    stop: (threadId: string) => ({ path: `/ag-ui/agent/default/stop/${threadId}`, body: {} }),
+  },
+  {
+    name: 'a single route',
+    run: (input: AgUiInput) => toCall('agent/run', input),
+    connect: (input: AgUiInput) => toCall('agent/connect', input),
+    stop: (threadId: string) => toCall('agent/stop', undefined, threadId),
+  },
+])(
+  '[TU91] [AG1392] AG-UI clients of $name read and stop while the bridge drains, and start nothing',
+  async ({ run, connect, stop }) => {
+    await using server = await serve({ recorded: false })
+    const browser = server.browser()
+    const post = ({ path, body }: { path: string; body: object }) => browser.post(path, body)
+    const response = await browser.say('[[say Half.]][[wait never]]')
+    const closing = server.bridge.close()
+    const refused = await post(run(inputOf('chat-1', '[[say No.]]')))
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    const readers = [await post(connect(inputOf('chat-1'))), await post(run(inputOf('chat-1')))]
+    expect((await post(stop('chat-1'))).status).toBe(200)
+    for (const reader of readers) expect(await reader.text()).toContain('RUN_FINISHED')
+    expect(await response.text()).toContain('"stopped":true')
+    await closing
+  },
+)
+
+interface AgUiInput {
+  readonly threadId: string
+  readonly runId: string
+  readonly messages: readonly object[]
+}
+
+/** A run of an AG-UI client: with a new message, or one that only reads. */
+function inputOf(threadId: string, content?: string): AgUiInput {
+  const message = { id: 'm2', role: 'user', content }
+  return { threadId, runId: 'run', messages: content === undefined ? [] : [message] }
+}
+
+function toCall(method: string, body?: AgUiInput, threadId?: string) {
+  return { path: '/ag-ui', body: { method, params: { agentId: 'default', threadId }, body } }
+}
+
 test('[TU91] a request that arrives after the bridge and its store were closed is told to try again', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })

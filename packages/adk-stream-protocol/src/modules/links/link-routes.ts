@@ -119,7 +119,13 @@ export function approvalLinkRoutes(core: Core, links: ApprovalLinkOptions): read
   return [
     { method: 'POST', path: '/approvals/:id/links', handle: create },
     { method: 'POST', path: '/approvals/:id/link/open', access: 'anonymous', handle: open },
-    { method: 'POST', path: '/approvals/:id/link/read', access: 'anonymous', handle: read },
+    {
+      method: 'POST',
+      path: '/approvals/:id/link/read',
+      access: 'anonymous',
+      handle: read,
+      isServedWhileClosing: true,
+    },
     { method: 'POST', path: '/approvals/:id/link/decide', access: 'anonymous', handle: decide },
   ]
 }

@@ -167,8 +167,8 @@ export class HttpRouter {
 }
 
 /** Whether a closing bridge refuses a route: all routes except reading and stopping. */
-function isNewWork({ method, path }: Route): boolean {
-  return method !== 'GET' && !/\/stop(?:\/|$)/.test(path)
+function isNewWork({ method, isServedWhileClosing = method === 'GET' }: Route): boolean {
+  return !isServedWhileClosing
 }
 
 function checkPrincipal(principal: Principal | undefined): Principal {
@@ -203,6 +203,8 @@ export type PublicRequest = Pick<AuthenticatedRequest, 'id' | 'name' | 'exchange
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
+  /** TU91: whether a closing bridge serves the route. It then refuses new work itself. Default: for `GET`. */
+  readonly isServedWhileClosing?: boolean
 } & (
   | {
       readonly access: 'public'

@@ -128,7 +128,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     { method: 'GET', path: '/chats/:id/events', handle: watch },
     { method: 'GET', path: '/chats/:id/artifacts/:name', handle: createArtifactReader(options) },
     { method: 'POST', path: '/chats/:id/outputs/:name', handle: takeOutput },
-    { method: 'POST', path: '/chats/:id/stop', handle: stop },
+    { method: 'POST', path: '/chats/:id/stop', handle: stop, isServedWhileClosing: true },
     { method: 'DELETE', path: '/chats/:id', handle: remove },
   ]
 }

@@ -73,8 +73,10 @@ function profileRoutes(root: string, options: AgUiOptions & RunServiceParts): re
     }
   }
 
+  // A run may only read. The service refuses the others.
+  const isServedWhileClosing = true
   return [
-    { method: 'POST', path: root, handle: runOrCall },
+    { method: 'POST', path: root, isServedWhileClosing, handle: runOrCall },
     {
       method: 'GET',
       path: `${root}/capabilities`,
@@ -84,16 +86,19 @@ function profileRoutes(root: string, options: AgUiOptions & RunServiceParts): re
     {
       method: 'POST',
       path: `${root}/agent/:name/run`,
+      isServedWhileClosing,
       handle: async (request) => run(request, await readBody(request), request.name),
     },
     {
       method: 'POST',
       path: `${root}/agent/:name/connect`,
+      isServedWhileClosing,
       handle: async (request) => connect(request, await readBody(request)),
     },
     {
       method: 'POST',
       path: `${root}/agent/:name/stop/:id`,
+      isServedWhileClosing,
       handle: ({ principal, id }) => stop(principal, id),
     },
   ]

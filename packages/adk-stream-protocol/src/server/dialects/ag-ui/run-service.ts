@@ -9,6 +9,7 @@ import type { LazyBackend } from '../../chats/backend.ts'
 import type { ChatService, OpenedTurn } from '../../chats/chat-service.ts'
 import type { FileReply, Reply, TurnReply } from '../../http/exchange.ts'
 import { isStoreFailure, readError } from '../../../store/read-error.ts'
+import type { Drain } from '../../settings/drain.ts'
 import type { BridgeLimits } from '../../settings/limits.ts'
 import { toCardLabels } from './cards.ts'
 import type { RunEvent } from './events.ts'
@@ -26,6 +27,7 @@ export interface RunServiceParts {
   readonly backend: LazyBackend
   readonly chats: Pick<ChatService, 'send' | 'resume' | 'stop'>
   readonly limits: BridgeLimits
+  readonly drain: Pick<Drain, 'refuseNewWork'>
   readonly exposeState: (key: string) => boolean
   readonly onError: (error: unknown) => void
   /** Whether pages ask with cards instead of interrupts (AG1540). */
@@ -57,7 +59,7 @@ export class RunService {
     if (!hasNewMessage(input)) return this.#answer(run)
     const { request, refused } = readMessage(input, this.#parts.limits)
     const named = addressed === undefined ? {} : { addressed }
-    const opened = await this.#parts.chats.send(principal, { ...request, ...named })
+    const opened = await this.#send(principal, { ...request, ...named })
     return this.#toReply(run, opened, refused.map(toNotice))
   }
 
@@ -68,6 +70,11 @@ export class RunService {
 
   async stop(principal: Principal, threadId: string): Promise<void> {
     await this.#parts.chats.stop({ principalId: principal.id, chatId: threadId })
+  }
+
+  async #send(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
+    this.#parts.drain.refuseNewWork()
+    return this.#parts.chats.send(principal, request)
   }
 
   async #open(principal: Principal, input: RunInput): Promise<Run> {
@@ -100,7 +107,7 @@ export class RunService {
     if (!request)
       return this.#show({ ...(await this.#open(principal, input)), refused, answers: true })
     try {
-      const opened = await this.#parts.chats.send(principal, request)
+      const opened = await this.#send(principal, request)
       return this.#toReply({ ...run, refused, answers: true }, opened, snapshot.events)
     } catch (thrown) {
       const { code, message } = readError(thrown)
