@@ -139,7 +139,7 @@ describe('duplicate clicks', () => {
       const event = { type: 'decision-given', decision: DECISION, supplement } as const
       const [, effects] = step({}, event, { messages: ASKED, hasOpenStream })
       expect(effects).toMatchObject([
-        { type: 'supplement', id: 'a1', supplement },
+        { type: 'supplement', decision: DECISION, supplement },
         { type: 'mark', ids: ['a1'], response },
         { type: effect, decision: DECISION },
       ])

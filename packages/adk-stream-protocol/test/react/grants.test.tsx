@@ -17,9 +17,9 @@ import {
 import { openWithClocks } from '../../src/store/sqlite/sqlite-store.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
-import { BUDGET } from '../grants/support/grants.ts'
+import { BUDGET, GRANTS, listGrants, pay } from '../grants/support/grants.ts'
 import { TestMetrics } from '../support/metrics.ts'
-import { TestBrowser } from './support/chat-page.tsx'
+import { TestBrowser, WAYS } from './support/chat-page.tsx'
 import { LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
@@ -87,6 +87,31 @@ test('[GR1640] a denial takes only the grant that denies, and a decision without
   await user.click(deny)
   expect(decided.at(-1)).toEqual(['approval-1', { approved: false, offer: 'offer-2' }])
 })
+
+test.each(
+  WAYS.flatMap((way) => [
+    { way, effect: 'approve' as const },
+    { way, effect: 'deny' as const },
+  ]),
+)(
+  '[GR1640] [GR1620] [GR1628] a chat without an `api` sends the chosen grant ($effect) with the decision over $way',
+  async ({ way, effect }) => {
+    await using testBridge = await TestBridge.open({
+      approvals: { process_payment: { grants: GRANTS } },
+    })
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show()
+    page.say(pay(50))
+    if (effect === 'deny') await page.click('Deny…')
+    const name = effect === 'deny' ? /^Deny all calls/ : /^Do not ask again/
+    await user.click(await screen.findByRole('checkbox', { name }))
+    await page.click(effect === 'deny' ? 'Deny' : 'Approve')
+    await page.until('Done.')
+    await page.untilReady()
+    expect(await listGrants(testBridge.page())).toMatchObject([{ effect }])
+    expect(testBridge.wallet.payments).toHaveLength(effect === 'deny' ? 0 : 1)
+  },
+)
 
 test('[GR1640] the card of a covered call says that a grant decided', () => {
   const grant = { id: 'grant-1', at: Date.now() }

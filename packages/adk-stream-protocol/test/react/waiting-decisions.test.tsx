@@ -15,6 +15,7 @@ import {
 import type { InboxApi } from '../../src/react/hooks/use-approval-lists.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { GRANTS, listGrants } from '../grants/support/grants.ts'
 import { TestBrowser } from './support/chat-page.tsx'
 import { LANGUAGES } from './support/languages.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
@@ -254,6 +255,32 @@ test('[RE633] an approval of high severity does not wait for the connection, and
   expect(testBridge.wallet.payments).toEqual([])
   list.unmount()
 })
+
+test.each([{ hasApi: true }, { hasApi: false }])(
+  '[GR1640] a decision with a grant does not wait for the connection in a chat (with an `api`: $hasApi)',
+  async ({ hasApi }) => {
+    await using testBridge = await TestBridge.open({
+      approvals: { process_payment: { grants: GRANTS } },
+    })
+    await using browser = new TestBrowser(testBridge, 'sse')
+    const page = browser.show(hasApi ? { api: browser.api } : {})
+    page.say(PAY)
+    await user.click(await inChat().findByRole('checkbox', { name: /^Do not ask again/ }))
+    await page.untilReady()
+    switchNetwork(browser, false)
+    await page.click('Approve')
+    await inChat().findByText(OFFLINE)
+    expect(inChat().getByRole('checkbox', { name: /^Do not ask again/ })).toHaveProperty(
+      'checked',
+      true,
+    )
+    switchNetwork(browser, true)
+    await page.click('Approve')
+    await page.until('Paid.')
+    await page.untilReady()
+    expect(await listGrants(testBridge.page())).toHaveLength(1)
+  },
+)
 
 test('[RE690] an answer waits for the connection, and is shown meanwhile', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [requestInputTool] })

@@ -3,7 +3,7 @@ import { Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
 import { approvalState, listOpenApprovals } from './chat-messages.ts'
 
-/** What a person adds to an approval. */
+/** What a person adds to a decision. */
 export interface DecisionSupplement {
   /** Arguments to run the call with, instead of those shown. */
   readonly args?: Readonly<Record<string, unknown>> | undefined
@@ -11,6 +11,14 @@ export interface DecisionSupplement {
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
   readonly preview?: string | undefined
+  /** The id of the grant that the person chose, of those that the approval offers. */
+  readonly offer?: string | undefined
+}
+
+/** The id of an approval, and how the person decides it. */
+interface Verdict {
+  readonly id: string
+  readonly approved: boolean
 }
 
 /**
@@ -23,9 +31,9 @@ export type ResponseState = 'queued' | 'sent' | 'accepted' | 'refused'
 export type ResponseStateMap = ReadonlyMap<string, ResponseState>
 
 /**
- * CL4: what each approval is sent with, by any transport of the page. Kept until the same call is approved again, with its own or nothing: the
+ * CL4: what each decision is sent with, by any transport of the page. Kept until the same call is approved again, with its own or nothing: the
  * messages may still have an approval that was refused or forgotten here, or was given to a chat with another transport. If it is sent, it
- * must not be without what the person has added. A denial changes nothing: another chat of the page may have given it.
+ * must not be without what the person has added. A denial has its own, and changes no approval: another chat of the page may have given it.
  */
 const supplements = new Map<string, DecisionSupplement>()
 
@@ -60,27 +68,31 @@ export class ResponseStates {
     return this.#listeners.add(listener)
   }
 
-  /** Sets what an approval is sent with. `undefined` removes it. */
-  supplement(approvalId: string, supplement: DecisionSupplement | undefined): void {
-    if (supplement) supplements.set(approvalId, supplement)
-    else supplements.delete(approvalId)
+  /** Sets what a decision is sent with. `undefined` removes it. */
+  supplement(verdict: Verdict, supplement: DecisionSupplement | undefined): void {
+    if (supplement) supplements.set(keyOf(verdict), supplement)
+    else supplements.delete(keyOf(verdict))
   }
 
-  /** Returns the fields of a request that supplement its approvals. */
-  supplementsOf(ids: readonly string[]): Supplements {
+  /** Returns the fields of a request that supplement its decisions. */
+  supplementsOf(decisions: readonly Verdict[]): Supplements {
     const edits: [string, Record<string, unknown>][] = []
     const payloads: [string, unknown][] = []
     const previews: [string, string][] = []
-    for (const id of ids) {
-      const { args, payload, preview } = supplements.get(id) ?? {}
+    const offers: [string, string][] = []
+    for (const verdict of decisions) {
+      const { id } = verdict
+      const { args, payload, preview, offer } = supplements.get(keyOf(verdict)) ?? {}
       if (args) edits.push([id, { ...args }])
       if (payload !== undefined) payloads.push([id, payload])
       if (preview !== undefined) previews.push([id, preview])
+      if (offer !== undefined) offers.push([id, offer])
     }
     return {
       ...(edits.length > 0 && { edits: Object.fromEntries(edits) }),
       ...(payloads.length > 0 && { payloads: Object.fromEntries(payloads) }),
       ...(previews.length > 0 && { previews: Object.fromEntries(previews) }),
+      ...(offers.length > 0 && { offers: Object.fromEntries(offers) }),
     }
   }
 
@@ -92,6 +104,11 @@ export class ResponseStates {
     this.#unconfirmed = new Set(ids)
     this.#listeners.call()
   }
+}
+
+/** The key of what a decision is sent with. */
+function keyOf({ id, approved }: Verdict): string {
+  return JSON.stringify([id, approved])
 }
 
 /** Whether a response was given and not refused. */
@@ -129,8 +146,8 @@ interface Conversation {
 interface Selected {
   readonly messages: MessageView[]
   readonly responseIds: string[]
-  /** The approvals among them. */
-  readonly approvedIds: readonly string[]
+  /** The decisions among them. */
+  readonly decisions: readonly Verdict[]
   /** What a user message is sent with: the questions that the person saw when they wrote it (AP1120). */
   readonly shown: { readonly openApprovals?: readonly string[] }
 }
@@ -145,14 +162,16 @@ export function selectMessages(
   const responding = trigger === 'submit-message' ? (named ?? last) : last
   if (responding?.role !== 'assistant') {
     const shown = { openApprovals: listOpenApprovals(messages) }
-    return { messages: last ? [last] : [], responseIds: [], approvedIds: [], shown }
+    return { messages: last ? [last] : [], responseIds: [], decisions: [], shown }
   }
   const undelivered = findUndelivered(responding, states)
   const ids = undelivered.length > 0 ? undelivered : responding.parts.flatMap(responseIds)
   const parts = responding.parts.filter((part) => responseIds(part).some((id) => ids.includes(id)))
   const { id, role } = responding
-  const approvedIds = parts.flatMap(({ approval }) => (approval?.approved ? approval.id : []))
-  return { messages: [{ id, role, parts }], responseIds: ids, approvedIds, shown: {} }
+  const decisions = parts.flatMap(({ approval }) =>
+    approval?.approved === undefined ? [] : { id: approval.id, approved: approval.approved },
+  )
+  return { messages: [{ id, role, parts }], responseIds: ids, decisions, shown: {} }
 }
 
 interface Delivered {

@@ -120,13 +120,17 @@ export class AttachedChat {
     this.#watch()
   }
 
-  /** Approves a call, optionally with other arguments than those shown, or with a payload. */
+  /** Approves a call, optionally with other arguments than those shown, a payload, or a grant that the approval offers. */
   approve(id: string, { reason, ...supplement }: ApproveOptions = {}): Promise<void> {
     return this.#decide({ id, approved: true, reason }, supplement)
   }
 
-  deny(id: string, reason?: string): Promise<void> {
-    return this.#decide({ id, approved: false, reason })
+  /** Denies a call, optionally with a grant that the approval offers for denials. */
+  deny(id: string, reason?: string, offer?: string): Promise<void> {
+    return this.#decide(
+      { id, approved: false, reason },
+      offer === undefined ? undefined : { offer },
+    )
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
@@ -243,7 +247,7 @@ export class AttachedChat {
         channel.responses.forget(effect.id)
         return undefined
       case 'supplement':
-        channel.responses.supplement(effect.id, effect.supplement)
+        channel.responses.supplement(effect.decision, effect.supplement)
         return undefined
       case 'load':
         return this.#report(loadForCatchUp(context, effect.after))

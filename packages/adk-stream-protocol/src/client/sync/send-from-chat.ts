@@ -24,7 +24,7 @@ export async function sendDecision(
       chatId: chat.id,
       approvalId: id,
       ...given,
-      ...(given.approved && supplement),
+      ...supplement,
     })
     await dispatch({ type: 'decision-acknowledged', id, approval: approval ?? '' })
   } catch (error) {

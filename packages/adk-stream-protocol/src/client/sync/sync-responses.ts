@@ -43,13 +43,13 @@ export function onDecision(
   const isOpen = approval === 'open' || (approval === 'missing' && isReplayed)
   // A second click has no effect.
   if (!isOpen || isGiven(id, chat.responses)) return [state, []]
-  const add: SyncEffect[] = decision.approved ? [{ type: 'supplement', id, supplement }] : []
+  const add: SyncEffect = { type: 'supplement', decision, supplement }
   if (chat.hasOpenStream)
-    return [state, [...add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
+    return [state, [add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
   const queue: QueueEffect = { type: 'queue-decision', decision }
   const show = approval === 'open' ? [queue] : []
   const next = withUnconfirmed(state, id, { state: 'queued', effect: queue })
-  return [next, [...add, mark('queued', id), ...show]]
+  return [next, [add, mark('queued', id), ...show]]
 }
 
 const UNREPORTED: Unconfirmed = { state: 'unreported' }

@@ -189,7 +189,7 @@ export type SyncEffect =
   | { readonly type: 'forget'; readonly id: string }
   | {
       readonly type: 'supplement'
-      readonly id: string
+      readonly decision: Decision
       readonly supplement: DecisionSupplement | undefined
     }
   /** Loads what is stored after a position. */

@@ -112,12 +112,12 @@ export class SseTransport
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId, trigger, messageId, abortSignal: signal, headers, body } = options
-    const { messages, responseIds, approvedIds, shown } = selectMessages(
+    const { messages, responseIds, decisions, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
     const named = nameAgent(this.#agent, chatId)
-    const supplements = this.responses.supplementsOf(approvedIds)
+    const supplements = this.responses.supplementsOf(decisions)
     this.responses.mark(responseIds, 'sent')
     const request = { chatId, trigger, messageId, message: messages[0] }
     const tap = this.#observe && createTap(this.#observe, request)

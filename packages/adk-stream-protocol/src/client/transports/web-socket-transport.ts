@@ -74,7 +74,7 @@ export class WebSocketTransport
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId: id, trigger, messageId, abortSignal, body } = options
-    const { messages, responseIds, approvedIds, shown } = selectMessages(
+    const { messages, responseIds, decisions, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
@@ -96,7 +96,7 @@ export class WebSocketTransport
         ...shown,
         ...(responseIds.length > 0 ? decider : writer),
         ...(known !== undefined && { decidedAs: known }),
-        ...this.responses.supplementsOf(approvedIds),
+        ...this.responses.supplementsOf(decisions),
       },
     }
     const stream = await this.#session.requests.open(frame, responseIds, abortSignal)

@@ -38,12 +38,12 @@ export async function sendDecision(
   const { approved, ...supplement } = decision
   // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
   const approval = findApproval(chat.messages, approvalId)
-  if (api && decision.offer !== undefined) {
-    // Not kept for later: the person gives a grant for what they see now.
-    await api.decide(approvalId, decision)
-  } else if (api && ((approval?.approvers ?? 1) > 1 || approval?.kind !== undefined)) {
-    await api.decide(approvalId, decision, { keep: mayWait(decision, approval) })
-  } else if (!isConnected && !mayWait(decision, approval)) {
+  const hasOffer = decision.offer !== undefined
+  // The person gives a grant for what they see now.
+  const keep = !hasOffer && mayWait(decision, approval)
+  if (api && (hasOffer || (approval?.approvers ?? 1) > 1 || approval?.kind !== undefined)) {
+    await api.decide(approvalId, decision, { keep })
+  } else if (!isConnected && !keep) {
     throw new AdkError('unavailable', 'The server cannot be reached.')
   } else if (approval?.kind !== undefined) {
     await answerAsOutput(chat, approvalId, decision)
@@ -52,7 +52,7 @@ export async function sendDecision(
   } else if (approved) {
     await attached.approve(approvalId, supplement)
   } else {
-    await attached.deny(approvalId, supplement.reason)
+    await attached.deny(approvalId, supplement.reason, supplement.offer)
   }
 }
 
