@@ -6,7 +6,7 @@ import { expectValid } from '../approvals/support/expect-record.ts'
 import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { ClientPage, versions } from './support/client-page.ts'
+import { ClientPage, openSse, versions } from './support/client-page.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Done.]]`
 const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`
@@ -99,6 +99,25 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(page.types).toEqual(['send', 'decide'])
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
+
+  test.each([{ approved: true }, { approved: false }])(
+    '[CL4] a grant that was refused with a denial is not sent with a later decision ($approved)',
+    async ({ approved }) => {
+      await using testBridge = await TestBridge.open()
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = await openSse(page.sse(), version)
+      await chat.send(PAY)
+      const [id = ''] = await chat.untilAsked()
+      await chat.attached.deny(id, undefined, 'unknown-offer')
+      await chat.rest()
+      expect(chat.error).toMatchObject({ code: 'not-allowed' })
+      expect(chat.asked).toEqual([id])
+      await (approved ? chat.attached.approve(id) : chat.attached.deny(id))
+      await chat.rest()
+      const state = approved ? 'output-available' : 'output-denied'
+      expect(toolParts(chat.lastMessage)).toMatchObject([{ state }])
+    },
+  )
 
   test('[CL4] a call runs with edited arguments; invalid ones leave the approval open', async () => {
     await using testBridge = await TestBridge.open()

@@ -73,24 +73,6 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
   })
 
-  test.each([{ approved: true }, { approved: false }])(
-    '[CL4] a grant that was refused with a denial is not sent with a later decision ($approved)',
-    async ({ approved }) => {
-      await using testBridge = await TestBridge.open()
-      await using page = new ClientPage({ url: testBridge.url, version })
-      const chat = await openSse(page.sse(), version)
-      await chat.send(PAY)
-      const [id = ''] = await chat.untilAsked()
-      await chat.attached.deny(id, undefined, 'unknown-offer')
-      await chat.rest()
-      expect(chat.error).toMatchObject({ code: 'not-allowed' })
-      expect(chat.asked).toEqual([id])
-      await (approved ? chat.attached.approve(id) : chat.attached.deny(id))
-      await chat.rest()
-      expect(callStates(chat)).toEqual([approved ? 'output-available' : 'output-denied'])
-    },
-  )
-
   test('[CL4] edited arguments are sent with their approval, although another chat of the page has denied the call', async () => {
     await using testBridge = await TestBridge.open()
     /** A transport that loses its first decision. */
