@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { callPayment } from '../approvals/support/payments.ts'
+import { isRecord } from '../../src/protocol/guards.ts'
+import type { Page } from '../approvals/support/page.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { AG_UI_VERSIONS, AgUiClient, type AgUiEvent } from './support/ag-ui-client.ts'
 
@@ -198,6 +200,58 @@ test('[AG1389] a partial answer runs what it covers, and the rest stays open', a
   })
   expect(testBridge.wallet.payments).toMatchObject([{ amount: 1 }])
 })
+
+test.each([
+  { name: 'whose preview has changed', code: 'preview-changed', refused: { preview: 'before' } },
+  { name: 'with arguments that are not valid', code: 'bad-request', refused: { editedArgs: {} } },
+])(
+  '[AG1389] [AG1383] of two answers in different messages, the one $name says why, and counts when it is given again',
+  async ({ code, refused }) => {
+    const [newest] = AG_UI_VERSIONS
+    if (!newest) throw new Error('There is no client.')
+    await using asking = await TestBridge.open({
+      isLive: false,
+      approvals: { process_payment: { preview: () => ({ headline: 'Pay' }) } },
+    })
+    const { url } = asking
+    const client = new AgUiClient(newest, { url })
+    const { threadId } = client
+    await client.say(`${callPayment(1, 'A')}[[then]][[say Paid A.]]`)
+    const second = new AgUiClient(newest, { url, threadId })
+    await second.say(`${callPayment(2, 'B')}[[then]][[say Paid B.]]`)
+    const [one = '', other = ''] = second.pending.map(({ id }) => id)
+    const page = asking.page()
+    const seen = await previewOf(page, other)
+    await second.answer({
+      [one]: { approved: true, ...refused },
+      [other]: { approved: true, ...seen },
+    })
+    expect(second.refused).toEqual([code])
+    expect(second.pending).toMatchObject([{ id: one, metadata: { adk: { refused: { code } } } }])
+    expect(asking.wallet.payments).toMatchObject([{ amount: 2 }])
+    const { history } = await page.approval(one)
+    expect(history.at(-1)).toMatchObject({ type: 'decision-refused', by: 'hanako', code })
+    // A page that has not loaded the others.
+    const third = new AgUiClient(newest, { url, threadId })
+    await third.say(`${callPayment(3, 'C')}[[then]][[say Paid C.]]`)
+    const last = third.pending.map(({ id }) => id).find((id) => id !== one) ?? ''
+    await third.answer({
+      [one]: { approved: true, ...(await previewOf(page, one)) },
+      [last]: { approved: true, ...(await previewOf(page, last)) },
+    })
+    expect(third.refused).toEqual([])
+    await page.untilState(one, 'succeeded')
+    const paid = asking.wallet.payments.map(({ amount }) => amount)
+    expect(new Set(paid)).toEqual(new Set([1, 2, 3]))
+    expect(paid).toHaveLength(3)
+  },
+)
+
+/** Returns the digest of the preview that a person sees now, as an answer has it. */
+async function previewOf(page: Page, id: string): Promise<{ readonly preview?: unknown }> {
+  const { preview } = (await page.approval(id)).approval
+  return isRecord(preview) ? { preview: preview['digest'] } : {}
+}
 
 test('[AG1383] an interrupt survives a restart, and its answer, sent again after another one, runs the call once', async () => {
   const [newest] = AG_UI_VERSIONS

@@ -168,17 +168,33 @@ export class ApprovalDecisions {
     const backend = await this.#options.backend.get()
     const pending = await backend.ledger.pendingOf(toAppChat(backend, chat))
     const open = new Set(pending.flatMap(({ id, refusedInChat }) => (refusedInChat ? [] : id)))
-    for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
-      const given = { decision, chat, resumes: 'background' } as const
-      try {
-        const recorded = await this.#record(backend, principal, given)
-        this.#resume(recorded)
-        if (isRefusedDecision(recorded.result))
-          await noteRefused(backend, given, { principal, error: toError(recorded.result) })
-      } catch (error) {
-        await noteRefused(backend, given, { principal, error })
-        throw error
-      }
+    for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId)))
+      await this.decideBeside(principal, chat, decision)
+  }
+
+  /**
+   * Records a decision of a request that continues another message, and resumes its turn without a reader. Returns the error if it is
+   * refused. Throws if it is invalid, or cannot be recorded.
+   */
+  async decideBeside(
+    principal: Principal,
+    chat: ChatRef,
+    decision: DecisionResponse,
+  ): Promise<ProtocolError | undefined> {
+    const backend = await this.#options.backend.get()
+    const given = { decision, chat, resumes: 'background' } as const
+    try {
+      const recorded = await this.#record(backend, principal, given)
+      this.#resume(recorded)
+      if (!isRefusedDecision(recorded.result)) return undefined
+      const error = toError(recorded.result)
+      await noteRefused(backend, given, { principal, error })
+      return error
+    } catch (error) {
+      await noteRefused(backend, given, { principal, error })
+      throw error
+    } finally {
+      // Other requests run between several decisions.
       await setImmediate()
     }
   }

@@ -1,12 +1,13 @@
 import { ProtocolError } from '../../../protocol/errors.ts'
 import { isRecord } from '../../../protocol/guards.ts'
-import type { OutputResponse } from '../../../protocol/read-responses.ts'
+import type { DecisionResponse, OutputResponse } from '../../../protocol/read-responses.ts'
 import { SSE_HEADERS, sseFrame } from '../../../protocol/sse.ts'
-import type { StreamRequest } from '../../../protocol/stream-request.ts'
+import type { ResponsesRequest, StreamRequest } from '../../../protocol/stream-request.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { LazyBackend } from '../../chats/backend.ts'
 import type { ChatService, OpenedTurn } from '../../chats/chat-service.ts'
+import type { ApprovalDecisions } from '../../chats/decisions/approval-decisions.ts'
 import type { FileReply, Reply, TurnReply } from '../../http/exchange.ts'
 import { isStoreFailure, readError } from '../../../store/read-error.ts'
 import type { Drain } from '../../settings/drain.ts'
@@ -26,6 +27,7 @@ import { readSnapshot } from './snapshot.ts'
 export interface RunServiceParts {
   readonly backend: LazyBackend
   readonly chats: Pick<ChatService, 'send' | 'resume' | 'stop'>
+  readonly decisions: Pick<ApprovalDecisions, 'decideBeside'>
   readonly limits: BridgeLimits
   readonly drain: Pick<Drain, 'refuseNewWork'>
   readonly exposeState: (key: string) => boolean
@@ -59,7 +61,8 @@ export class RunService {
     if (!hasNewMessage(input)) return this.#answer(run)
     const { request, refused } = readMessage(input, this.#parts.limits)
     const named = addressed === undefined ? {} : { addressed }
-    const opened = await this.#send(principal, { ...request, ...named })
+    this.#parts.drain.refuseNewWork()
+    const opened = await this.#parts.chats.send(principal, { ...request, ...named })
     return this.#toReply(run, opened, refused.map(toNotice))
   }
 
@@ -70,11 +73,6 @@ export class RunService {
 
   async stop(principal: Principal, threadId: string): Promise<void> {
     await this.#parts.chats.stop({ principalId: principal.id, chatId: threadId })
-  }
-
-  async #send(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
-    this.#parts.drain.refuseNewWork()
-    return this.#parts.chats.send(principal, request)
   }
 
   async #open(principal: Principal, input: RunInput): Promise<Run> {
@@ -102,19 +100,19 @@ export class RunService {
     if (snapshot.isEmpty) throw new ProtocolError('nothing-new')
     const answers = await readResume(backend, run, input.resume ?? [])
     const outputs = readToolMessages(input, writer.waitingForPage)
-    const request = toRequest(chat.chatId, answers, outputs)
-    const { refused } = answers
+    const { request, others } = toRequest(chat.chatId, answers, outputs)
+    const refused = [...answers.refused]
     if (!request)
       return this.#show({ ...(await this.#open(principal, input)), refused, answers: true })
+    this.#parts.drain.refuseNewWork()
+    refused.push(...(await this.#decideOthers(run, others)))
     try {
-      const opened = await this.#send(principal, request)
+      const opened = await this.#parts.chats.send(principal, request)
       return this.#toReply({ ...run, refused, answers: true }, opened, snapshot.events)
     } catch (thrown) {
-      const { code, message } = readError(thrown)
-      // The server has failed, not the answer: the client sends it again.
-      if (isStoreFailure(code) || code === 'internal') throw thrown
-      const failed = answers.decisions.map(({ decision }) => ({
-        interruptId: decision.approvalId,
+      const { code, message } = readRefusal(thrown)
+      const failed = request.decisions.map(({ approvalId }) => ({
+        interruptId: approvalId,
         code,
         message,
       }))
@@ -122,6 +120,21 @@ export class RunService {
       const all = [...refused, ...none]
       return this.#show({ ...(await this.#open(principal, input)), refused: all, answers: true })
     }
+  }
+
+  /** Records the answers to other messages than the one that the run continues. Returns those that are refused. */
+  async #decideOthers(
+    { principal, chat }: Run,
+    others: readonly DecisionResponse[],
+  ): Promise<RefusedAnswer[]> {
+    const refused: RefusedAnswer[] = []
+    for (const decision of others) {
+      const decided = this.#parts.decisions.decideBeside(principal, chat, decision)
+      const error = await decided.catch(readRefusal)
+      const { approvalId: interruptId } = decision
+      if (error) refused.push({ interruptId, code: error.code, message: error.message })
+    }
+    return refused
   }
 
   /** Returns the stored conversation, and the running turn from its start. */
@@ -190,26 +203,32 @@ export class RunService {
   }
 }
 
-/** Returns the request with the answers of a run. The answers to other messages than the last one resume their turns without a reader. */
+/** Returns the error of an answer. Throws if the server has failed, not the answer: the client then sends it again. */
+function readRefusal(thrown: unknown): ProtocolError {
+  const error = readError(thrown)
+  if (isStoreFailure(error.code) || error.code === 'internal') throw thrown
+  return error
+}
+
+interface RunAnswers {
+  /** Undefined if the run answers nothing. */
+  readonly request: (ResponsesRequest & StreamRequest) | undefined
+  readonly others: readonly DecisionResponse[]
+}
+
+/** Returns the request with the answers of a run about one message, the last one, and the answers about others. */
 function toRequest(
   chatId: string,
   { decisions }: ReadResume,
   outputs: readonly OutputResponse[],
-): StreamRequest | undefined {
-  if (decisions.length + outputs.length === 0) return undefined
+): RunAnswers {
+  if (decisions.length + outputs.length === 0) return { request: undefined, others: [] }
   const messageId = decisions.at(-1)?.messageId
-  const [own, others] = [true, false].map((isOwn) =>
+  const [own = [], others = []] = [true, false].map((isOwn) =>
     decisions.flatMap((each) => ((each.messageId === messageId) === isOwn ? each.decision : [])),
   )
-  return {
-    type: 'responses',
-    chatId,
-    messageId,
-    decisions: own ?? [],
-    outputs,
-    results: [],
-    earlier: others ?? [],
-  }
+  const given = { decisions: own, outputs, results: [], earlier: [] }
+  return { request: { type: 'responses', chatId, messageId, ...given }, others }
 }
 
 function isVersioned({ protocolVersion }: RunInput): boolean {
