@@ -1,3 +1,5 @@
+import { LlmAgent, ParallelAgent } from '@google/adk'
+import { firstOf, scriptResponder } from 'gemini-emulator'
 import { describe, expect, test, vi } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
@@ -5,15 +7,40 @@ import type { ConnectionState } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
 import { ApprovingChat } from '../approvals/support/approving-chat.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
-import { toolParts } from '../support/chat-probe.ts'
+import { type ChatPart, toolParts } from '../support/chat-probe.ts'
 import { openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
 
 const POLL = { timeout: 120_000, interval: 20 }
 const HEADERS = { 'x-api-key': 'hanako' }
+
+/** Two agents reply in one message: one of them makes calls, and the other one writes. */
+const BOTH: Pick<TestBridgeOptions, 'agent' | 'respond'> = {
+  agent: (model, tools) =>
+    // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
+    new ParallelAgent({
+      name: 'both',
+      subAgents: [
+        new LlmAgent({ name: 'payer', model, tools }),
+        new LlmAgent({ name: 'writer', model, instruction: 'Write.' }),
+      ],
+    }),
+  respond: firstOf(
+    ({ systemInstruction }) =>
+      systemInstruction.includes('Write.')
+        ? [
+            { type: 'say', text: 'One.' },
+            { type: 'wait', gate: 'more' },
+            { type: 'say', text: 'Two.' },
+            { type: 'wait', gate: 'end' },
+          ]
+        : undefined,
+    scriptResponder,
+  ),
+}
 
 /** A transport, the bodies that it posted to `/stream`, and all that it sent. */
 function openTransport(url: string, key = 'hanako') {
@@ -241,10 +268,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
         if (!isResumed || breaks === 0) return net.fetch(input, init)
         breaks -= 1
         broken += 1
-        // It breaks off before its first chunk.
-        const start = (body: ReadableStreamDefaultController): void =>
-          body.error(new TypeError('terminated'))
-        return new Response(new ReadableStream({ start }))
+        return brokenOff()
       },
     })
     const attempts: (number | undefined)[] = []
@@ -273,6 +297,53 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(chat.error).toBeInstanceOf(TypeError)
     await transport.api.stopChat('chat-1')
   })
+
+  test.each(['another message', 'its own message'])(
+    '[CL371] over HTTP, a decision that waits for the interrupted reply in %s can be taken back',
+    async (place) => {
+      const isOther = place === 'another message'
+      await using testBridge = await TestBridge.open({
+        disconnectGraceMs: 60_000,
+        whilePending: 'keep',
+        ...(!isOther && BOTH),
+      })
+      const net = new CuttableFetch()
+      const transport = sseTransport({
+        url: testBridge.url,
+        headers: HEADERS,
+        fetch: net.fetch,
+        backoff: { firstMs: 1, maxMs: 5, attempts: 1_000_000 },
+      })
+      const chat = await openSse(transport, version)
+      const payment = (): ChatPart | undefined => chat.messages.flatMap(toolParts)[0]
+      const paid = chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+      const [id = ''] = await chat.untilAsked()
+      if (isOther) await paid
+      const reply = isOther ? chat.send('[[say One.]][[wait more]][[say Two.]][[wait end]]') : paid
+      await chat.untilShown('One.')
+      net.fail(1_000_000)
+      net.cut()
+      await expect.poll(() => transport.connection.state, POLL).toBe('lost')
+      await chat.click({ id, approved: true })
+      expect(payment()?.state).toBe('approval-responded')
+      expect(chat.attached.cancelDecision(id)).toBe(true)
+      await chat.until(() => payment()?.state === 'approval-requested')
+      expect(chat.attached.cancelDecision(id)).toBe(false)
+      net.fail(0)
+      testBridge.emulator.release('more')
+      await chat.untilShown('One.Two.')
+      expect(payment()?.state).toBe('approval-requested')
+      testBridge.emulator.release('end')
+      await reply
+      await chat.rest()
+      expect(payment()?.state).toBe('approval-requested')
+      expect(testBridge.wallet.payments).toEqual([])
+      expect(chat.errors).toEqual([])
+      await chat.click({ id, approved: true })
+      await expect.poll(() => payment()?.state, POLL).toBe('output-available')
+      expect(testBridge.wallet.payments).toHaveLength(1)
+    },
+  )
 
   test('[CL1955] [CL903] a reply over HTTP on whose connection nothing arrives continues over another one', async () => {
     await using testBridge = await TestBridge.open({
@@ -472,6 +543,13 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect([first.text, chat.text]).toEqual(['One.Two.', 'One.Two.'])
   })
 })
+
+/** A response that breaks off before its first chunk. */
+function brokenOff(): Response {
+  return new Response(
+    new ReadableStream({ start: (body) => body.error(new TypeError('terminated')) }),
+  )
+}
 
 /** Resolves when no turn runs in the chat. Polls until then. */
 async function untilIdle(url: string): Promise<void> {

@@ -19,6 +19,8 @@ export interface ResponseChannel {
   toolOutput(output: SentOutput): Promise<void>
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
   cancelDecision?(approvalId: string): boolean
+  /** Adds a chunk to the stream that a chat reads, if there is one. */
+  pushChunk?(chatId: string, chunk: Chunk): void
   /** Returns a function that removes the observer. */
   observeChat(chatId: string, observer: ChatObserver): () => void
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>

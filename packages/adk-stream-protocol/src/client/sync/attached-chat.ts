@@ -16,7 +16,7 @@ import {
   isBusy,
   patchChat,
 } from './attachable-chat.ts'
-import { listOpenApprovals } from '../connection/chat-messages.ts'
+import { findApproval, listOpenApprovals } from '../connection/chat-messages.ts'
 import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
 import {
   checkRefusal,
@@ -135,7 +135,23 @@ export class AttachedChat {
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
   cancelDecision(approvalId: string): boolean {
-    return this.channel.cancelDecision?.(approvalId) ?? false
+    return this.channel.cancelDecision?.(approvalId) === true || this.#withdraw(approvalId)
+  }
+
+  /** Withdraws a decision that waits for the end of a stream. */
+  #withdraw(approvalId: string): boolean {
+    const { chat, channel } = this
+    const part = findApproval(chat.messages, approvalId, 'approval-responded')
+    if (!part || channel.responses.all.get(approvalId) !== 'queued') return false
+    const { toolCallId = '' } = part
+    const isRead = chat.messages.at(-1)?.parts.includes(part) && isBusy(chat)
+    const error = DECISION_CANCELLED
+    const ids = [approvalId]
+    void this.#dispatch({ type: 'responses-refused', ids, error, isUnreported: true })
+    // The AI SDK would show the decision again with the next chunk.
+    if (isRead)
+      channel.pushChunk?.(chat.id, { type: 'tool-approval-request', approvalId, toolCallId })
+    return true
   }
 
   /** Calls the listener when calls of the chat may have changed. Returns a function that unsubscribes. */
