@@ -9,14 +9,14 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 /** The size that imports add to the bundle of a page, without `ai` and `react`, in KB: minified, and then compressed. */
 const LIMITS = [
   ['{ adkApi }', 'client/index.ts', 22, 9],
-  ['{ sseTransport }', 'client/index.ts', 33, 12],
+  ['{ sseTransport }', 'client/index.ts', 33, 13],
   ['{ webSocketTransport }', 'client/index.ts', 30, 11],
-  ['{ useAdkChat }', 'react/index.ts', 55, 19],
+  ['{ useAdkChat }', 'react/index.ts', 56, 20],
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 63, 24],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 75, 28],
-  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 154, 54],
-  ['*', 'client/index.ts', 97, 33],
-  ['*', 'react/index.ts', 214, 75],
+  ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 155, 54],
+  ['*', 'client/index.ts', 98, 34],
+  ['*', 'react/index.ts', 216, 76],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const
 

@@ -285,7 +285,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       if (way === 'sent again') {
         // As a page does that recovers.
         chat.attached.chat.messages = chat.messages.slice(0, 2)
-        await chat.attached.chat.sendMessage(second as never)
+        await chat.attached.chat.sendMessage(second)
       }
       sessions.appendEvent = append
       expect(chat.error).toMatchObject({ code: 'unavailable' })
