@@ -82,6 +82,37 @@ test.each([
   },
 )
 
+test('[TU80] a denial is not reported by a server that has lost the chat to another one, where the agent replies', async () => {
+  await using folder = await makeFolder()
+  const other = { worker: 'other', token: 'other', leaseMs: 0, background: true }
+  let isLost = false
+  const openStore = async (): Promise<Store> => {
+    const store = await openSqliteStore({ path: folder.database })
+    const append = store.sessions.appendEvent.bind(store.sessions)
+    store.sessions.appendEvent = async (request) => {
+      const { author, content } = request.event
+      const isDenial = author === 'user' && JSON.stringify(content).includes('"confirmed":false')
+      if (isDenial && !isLost) isLost = await pair.store.approvals.lockChat(CHAT, other)
+      return append(request)
+    }
+    return store
+  }
+  await using pair = await openPair({ openStore, limits: LIMITS })
+  const asked = await pair.atOne.ask(
+    '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]',
+  )
+  await pair.atOne.decide(asked.approvalId, { approved: false })
+  await expect.poll(() => isLost).toBe(true)
+  const reply = async () => textOf((await pair.atTwo.messages())[1])
+  // Meanwhile the first server could write.
+  for (let read = 0; read < 10; read += 1) expect(await reply()).toBe('')
+  await pair.store.approvals.unlockChat(CHAT, other.token)
+  const again = await pair.atTwo.answer(asked, { approved: false })
+  expect(again.body).toContain('"type":"tool-output-denied"')
+  expect(await reply()).toBe('All settled.')
+  expect(pair.effects()).toEqual([])
+})
+
 test('[TU2] with queue, a message waits for the turn of another server', async () => {
   await using pair = await openPair({ whileRunning: 'queue' })
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]]')

@@ -195,7 +195,9 @@ export class DecidedTurns {
   /** Checks, when the turn of a decision has ended, that the conversation shows the outcome. */
   async #checkOutcome(approval: Approval, turn: Turn): Promise<void> {
     await turn.settled
-    if (turn.signal.aborted || this.#noteStoreFailure(approval, turn)) return
+    // TU80: another server has the chat. If it does not report the outcome, a sweep does.
+    if (turn.signal.aborted || turn.failure === 'turn-lost') return
+    if (this.#noteStoreFailure(approval, turn)) return
     const backend = await this.#parts.backend.get()
     if ((await readCallState(backend, approval)) !== 'asked') {
       this.#attempts.forget(approval.id)
