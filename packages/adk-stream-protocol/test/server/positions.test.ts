@@ -1,9 +1,11 @@
-import { FunctionTool } from '@google/adk'
+import { createEvent, type Event, FunctionTool } from '@google/adk'
 import { afterEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 
+import { writeNotes } from '../../src/agent/events/event-notes.ts'
+import { createFailureEvent } from '../../src/agent/translate/failure-event.ts'
 import { Turn } from '../../src/turns/turn.ts'
-import { mergeChanged } from '../approvals/support/expect-positions.ts'
+import { expectPositionsOf, mergeChanged } from '../approvals/support/expect-positions.ts'
 import { assistant } from '../support/agents.ts'
 import { type Browser, codeOf } from '../support/browser.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
@@ -63,6 +65,23 @@ test('[PO1] after a position, only the messages are loaded that have changed sin
   const unchanged = await load(browser, whole.position)
   expect(unchanged.messages).toEqual(whole.messages.slice(0, 2))
   expect(await load(browser, '0.')).toEqual({ ...whole, after: '0.' })
+})
+
+test('[PO1] a reply that is stored after later messages is loaded in its place', () => {
+  const say = (messageId: string, text: string): Event[] => {
+    const customMetadata = writeNotes({ messageId, userMessageId: `u-${messageId}` })
+    const content = { role: 'user', parts: [{ text }] }
+    return [createEvent({ author: 'user', invocationId: messageId, content, customMetadata })]
+  }
+  const reply = (invocationId: string, text: string): Event =>
+    createEvent({
+      author: 'assistant',
+      invocationId,
+      content: { role: 'model', parts: [{ text }] },
+    })
+  const failure = createFailureEvent('one', 'assistant', { code: 'unavailable', message: '' })
+  const events = [...say('one', 'One?'), ...say('two', 'Two?'), reply('two', 'Two.'), failure]
+  expect(expectPositionsOf(events)).toBeGreaterThan(0)
 })
 
 test('[PO1] while a turn runs, the position is before its message', async () => {

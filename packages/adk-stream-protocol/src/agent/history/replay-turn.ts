@@ -205,7 +205,13 @@ export function readConversation(
     added.has(turn.events.at(-1) ?? turn.firstEvent) ||
     hasOpenCalls(turn) ||
     hasRunningCalls?.(turn.messageId) === true
-  const changed = turns.filter(mayDiffer)
+  // A late event may add the reply to an earlier message. The client learns its place from the messages after it.
+  const firstNew = turns.findIndex(
+    (turn) => hasReply(turn) && turn.runs.flat().every((event) => added.has(event)),
+  )
+  const changed = turns.filter(
+    (turn, index) => (firstNew >= 0 && index >= firstNew) || mayDiffer(turn),
+  )
   return { messages: changed.flatMap((turn) => readTurn(turn, options)), position, after }
 }
 

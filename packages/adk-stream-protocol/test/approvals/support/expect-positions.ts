@@ -1,3 +1,4 @@
+import type { Event } from '@google/adk'
 import { expect } from 'vitest'
 
 import { positionOf } from '../../../src/agent/history/position.ts'
@@ -12,8 +13,12 @@ export function mergeChanged<Shown extends Identified>(
   shown: readonly Shown[],
   changed: readonly Shown[],
 ): Shown[] {
+  const isNew = ({ id }: Identified): boolean => shown.every((each) => each.id !== id)
+  const firstNew = changed.findIndex(isNew)
+  const last = firstNew < 0 ? [] : changed.slice(firstNew)
   const merged = new Map([...shown, ...changed].map((message) => [message.id, message]))
-  return [...merged.values()]
+  for (const { id } of last) merged.delete(id)
+  return [...merged.values(), ...last]
 }
 
 /**
@@ -21,7 +26,11 @@ export function mergeChanged<Shown extends Identified>(
  * loaded what follows. Returns how many messages the pages have loaded altogether.
  */
 export async function expectPositions({ store }: Pick<TestBridge, 'store'>): Promise<number> {
-  const events = await readEvents(store)
+  return expectPositionsOf(await readEvents(store))
+}
+
+/** The same for these events. */
+export function expectPositionsOf(events: readonly Event[]): number {
   const options = { exposeState: () => true, unfinished: undefined }
   const { messages } = readConversation(events, options)
   let loaded = 0
