@@ -67,20 +67,20 @@ test('[PO1] after a position, only the messages are loaded that have changed sin
   expect(await load(browser, '0.')).toEqual({ ...whole, after: '0.' })
 })
 
+function askedIn(messageId: string): Event {
+  const customMetadata = writeNotes({ messageId, userMessageId: `u-${messageId}` })
+  const content = { role: 'user', parts: [{ text: `${messageId}?` }] }
+  return createEvent({ author: 'user', invocationId: messageId, content, customMetadata })
+}
+
+function repliedIn(messageId: string): Event {
+  const content = { role: 'model', parts: [{ text: `${messageId}.` }] }
+  return createEvent({ author: 'assistant', invocationId: messageId, content })
+}
+
 test('[PO1] a reply that is stored after later messages is loaded in its place', () => {
-  const say = (messageId: string, text: string): Event[] => {
-    const customMetadata = writeNotes({ messageId, userMessageId: `u-${messageId}` })
-    const content = { role: 'user', parts: [{ text }] }
-    return [createEvent({ author: 'user', invocationId: messageId, content, customMetadata })]
-  }
-  const reply = (invocationId: string, text: string): Event =>
-    createEvent({
-      author: 'assistant',
-      invocationId,
-      content: { role: 'model', parts: [{ text }] },
-    })
   const failure = createFailureEvent('one', 'assistant', { code: 'unavailable', message: '' })
-  const events = [...say('one', 'One?'), ...say('two', 'Two?'), reply('two', 'Two.'), failure]
+  const events = [askedIn('one'), askedIn('two'), repliedIn('two'), failure]
   expect(expectPositionsOf(events)).toBeGreaterThan(0)
 })
 
