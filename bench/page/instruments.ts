@@ -123,10 +123,13 @@ export function startMeasuring(page: Page): Promise<void> {
     if (!log) throw new Error('The page has no conversation.')
     new MutationObserver(() => (bench.updates += 1)).observe(log, options)
     const watch = (): void => {
-      if (log.ariaBusy === 'true') bench.startedAt ||= performance.now()
+      // The page has a button that stops the reply. The peer says that it is busy.
+      const isRunning = document.querySelector('.adk-stop, [aria-busy=true]') !== null
+      if (isRunning) bench.startedAt ||= performance.now()
       else if (bench.startedAt > 0) bench.endedAt ||= performance.now()
     }
-    new MutationObserver(watch).observe(log, { attributes: true })
+    const everything = { childList: true, subtree: true, attributeFilter: ['aria-busy'] }
+    new MutationObserver(watch).observe(document.body, everything)
   })
 }
 
