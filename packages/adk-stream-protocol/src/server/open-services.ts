@@ -43,14 +43,13 @@ export interface Services {
   readonly close: () => Promise<void>
 }
 
+type ServiceParts = SharedParts & ChatParts & { readonly drain: Drain }
+
 /** The settings of a bridge and its parts. */
-type AllParts = BridgeSettings & SharedParts & ChatParts & { readonly drain: Drain }
+type AllParts = BridgeSettings & ServiceParts
 
 /** Creates the parts that serve the chats: their endpoints, their frames, and the work in the background. */
-export function openServices(
-  settings: BridgeSettings,
-  shared: Omit<AllParts, keyof BridgeSettings>,
-): Services {
+export function openServices(settings: BridgeSettings, shared: ServiceParts): Services {
   const all = { ...settings, ...shared }
   const { backend, turns, turnService, runs, elsewhere, outcomes, openHandlers, onError } = all
   const completions = openCallCompletions(all)

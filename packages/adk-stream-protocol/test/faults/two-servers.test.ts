@@ -1,3 +1,4 @@
+import type { Event } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { defer } from '../support/agents.ts'
@@ -6,7 +7,7 @@ import { SocketClient } from '../sockets/support/socket-client.ts'
 import { SseReader } from '../support/sse-reader.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { makeFolder } from './support/folder.ts'
+import { type Folder, makeFolder } from './support/folder.ts'
 import { openPair, type Pair } from './support/pair.ts'
 
 const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
@@ -42,6 +43,22 @@ test('[TU2] of concurrent messages to two servers, one gets a reply', async () =
   expect((await pair.atOne.messages()).map(textOf)).toEqual([script, 'One.Two.'])
 })
 
+/** Returns a function that opens stores of a database. `beforeAppend` is called before an event is stored. */
+function storesOf(
+  { database: path }: Folder,
+  beforeAppend: (event: Event) => Promise<void>,
+): () => Promise<Store> {
+  return async () => {
+    const store = await openSqliteStore({ path })
+    const append = store.sessions.appendEvent.bind(store.sessions)
+    store.sessions.appendEvent = async (request) => {
+      await beforeAppend(request.event)
+      return append(request)
+    }
+    return store
+  }
+}
+
 test.each([
   ['', {}],
   [', and MCP servers may ask during calls', { elicitation: true }],
@@ -50,18 +67,12 @@ test.each([
   async (_crossing, options) => {
     await using folder = await makeFolder()
     let isAway = true
-    const openStore = async (): Promise<Store> => {
-      const store = await openSqliteStore({ path: folder.database })
-      const append = store.sessions.appendEvent.bind(store.sessions)
-      store.sessions.appendEvent = async (request) => {
-        const { author, content } = request.event
-        const isReply = author !== 'user' && JSON.stringify(content ?? '').includes('All settled.')
-        if (!isAway || !isReply) return append(request)
-        isAway = false
-        throw new StoreError('unavailable', 'The database is away.')
-      }
-      return store
-    }
+    const openStore = storesOf(folder, async ({ author, content }) => {
+      const isReply = author !== 'user' && JSON.stringify(content ?? '').includes('All settled.')
+      if (!isAway || !isReply) return
+      isAway = false
+      throw new StoreError('unavailable', 'The database is away.')
+    })
     await using pair = await openPair({ openStore, ...options })
     const asked = await pair.atOne.ask(
       '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]',
@@ -86,17 +97,10 @@ test('[TU80] a denial is not reported by a server that has lost the chat to anot
   await using folder = await makeFolder()
   const other = { worker: 'other', token: 'other', leaseMs: 0, background: true }
   let isLost = false
-  const openStore = async (): Promise<Store> => {
-    const store = await openSqliteStore({ path: folder.database })
-    const append = store.sessions.appendEvent.bind(store.sessions)
-    store.sessions.appendEvent = async (request) => {
-      const { author, content } = request.event
-      const isDenial = author === 'user' && JSON.stringify(content).includes('"confirmed":false')
-      if (isDenial && !isLost) isLost = await pair.store.approvals.lockChat(CHAT, other)
-      return append(request)
-    }
-    return store
-  }
+  const openStore = storesOf(folder, async ({ author, content }) => {
+    const isDenial = author === 'user' && JSON.stringify(content).includes('"confirmed":false')
+    if (isDenial && !isLost) isLost = await pair.store.approvals.lockChat(CHAT, other)
+  })
   await using pair = await openPair({ openStore, limits: LIMITS })
   const asked = await pair.atOne.ask(
     '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]',

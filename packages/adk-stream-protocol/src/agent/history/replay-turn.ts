@@ -201,13 +201,14 @@ export function readConversation(
   if (after === undefined || count === undefined)
     return { messages: turns.flatMap((turn) => readTurn(turn, options)), position }
   const added = new Set(events.slice(count))
+  const hasAdded = ({ events: own, firstEvent }: StoredTurn): boolean =>
+    added.has(own.at(-1) ?? firstEvent)
   const mayDiffer = (turn: StoredTurn): boolean =>
-    added.has(turn.events.at(-1) ?? turn.firstEvent) ||
-    hasOpenCalls(turn) ||
-    hasRunningCalls?.(turn.messageId) === true
+    hasAdded(turn) || hasOpenCalls(turn) || hasRunningCalls?.(turn.messageId) === true
   // A late event may add the reply to an earlier message. The client learns its place from the messages after it.
   const firstNew = turns.findIndex(
-    (turn) => hasReply(turn) && turn.runs.flat().every((event) => added.has(event)),
+    (turn) =>
+      hasAdded(turn) && hasReply(turn) && turn.runs.flat().every((event) => added.has(event)),
   )
   const changed = turns.filter(
     (turn, index) => (firstNew >= 0 && index >= firstNew) || mayDiffer(turn),

@@ -15,8 +15,8 @@ export interface DecisionSupplement {
   readonly offer?: string | undefined
 }
 
-/** The id of an approval, and how the person decides it. */
-interface Verdict {
+/** The id of an approval, and how a person decides it. */
+interface DecidedApproval {
   readonly id: string
   readonly approved: boolean
 }
@@ -69,20 +69,20 @@ export class ResponseStates {
   }
 
   /** Sets what a decision is sent with. `undefined` removes it. */
-  supplement(verdict: Verdict, supplement: DecisionSupplement | undefined): void {
-    if (supplement) supplements.set(keyOf(verdict), supplement)
-    else supplements.delete(keyOf(verdict))
+  supplement(decided: DecidedApproval, supplement: DecisionSupplement | undefined): void {
+    if (supplement) supplements.set(keyOf(decided), supplement)
+    else supplements.delete(keyOf(decided))
   }
 
   /** Returns the fields of a request that supplement its decisions. */
-  supplementsOf(decisions: readonly Verdict[]): Supplements {
+  supplementsOf(decisions: readonly DecidedApproval[]): Supplements {
     const edits: [string, Record<string, unknown>][] = []
     const payloads: [string, unknown][] = []
     const previews: [string, string][] = []
     const offers: [string, string][] = []
-    for (const verdict of decisions) {
-      const { id } = verdict
-      const { args, payload, preview, offer } = supplements.get(keyOf(verdict)) ?? {}
+    for (const decided of decisions) {
+      const { id } = decided
+      const { args, payload, preview, offer } = supplements.get(keyOf(decided)) ?? {}
       if (args) edits.push([id, { ...args }])
       if (payload !== undefined) payloads.push([id, payload])
       if (preview !== undefined) previews.push([id, preview])
@@ -107,7 +107,7 @@ export class ResponseStates {
 }
 
 /** The key of what a decision is sent with. */
-function keyOf({ id, approved }: Verdict): string {
+function keyOf({ id, approved }: DecidedApproval): string {
   return JSON.stringify([id, approved])
 }
 
@@ -147,7 +147,7 @@ interface Selected {
   readonly messages: MessageView[]
   readonly responseIds: string[]
   /** The decisions among them. */
-  readonly decisions: readonly Verdict[]
+  readonly decisions: readonly DecidedApproval[]
   /** What a user message is sent with: the questions that the person saw when they wrote it (AP1120). */
   readonly shown: { readonly openApprovals?: readonly string[] }
 }

@@ -286,10 +286,9 @@ function afterStream(state: AttachedSync, chat: ChatView): AttachedSync {
   const ended = { end: 'none', ...(chat.hasFailed ? { sends } : read && { read }) } as const
   const positions = read?.positions
   const isCurrent = !chat.hasFailed && base && positions?.before === base.position
-  if (stream.end !== 'ended') return { ...state, stream: ended }
-  if (writes === 'rest' || writes === 'replay')
-    return afterKnown({ ...state, stream: ended }, positions)
-  if (writes !== 'new' || !isCurrent) return { ...state, stream: ended }
+  if (stream.end !== 'ended' || !writes) return { ...state, stream: ended }
+  if (writes !== 'new') return afterKnown({ ...state, stream: ended }, positions)
+  if (!isCurrent) return { ...state, stream: ended }
   const { before, after: position } = positions
   const added = chat.messages.filter((each) => !isStopped(each) && !base.ids.has(each.id))
   // The turn has stored one message and the reply to it. Other ones may have failed or been replaced.

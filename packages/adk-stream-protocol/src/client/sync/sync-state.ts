@@ -63,7 +63,7 @@ interface OwnStream {
   /** Whether it adds a new message to the chat, replays one that the chat may have shown before, or continues one. */
   readonly writes?: 'new' | 'replay' | 'rest'
   readonly read?: StreamEnd
-  /** The user message of its request, which may have failed. If the server had it, it removes it before it stores it again. */
+  /** The user message of its request, which may have failed. A server that has the message removes it before storing it again. */
   readonly sends?: string | undefined
 }
 

@@ -1,24 +1,20 @@
 import type { Event } from '@google/adk'
 import { expect } from 'vitest'
 
+import type { MessageView } from '../../../src/client/connection/chat-messages.ts'
+import { toStored } from '../../../src/client/sync/merge-stored.ts'
 import { positionOf } from '../../../src/agent/history/position.ts'
 import { readConversation } from '../../../src/agent/history/replay-turn.ts'
 import type { Store } from '../../../src/store/store.ts'
 import type { TestBridge } from './test-bridge.ts'
 
-type Identified = { readonly id: string }
-
 /** Returns the messages of a page after it has loaded those that have changed. */
-export function mergeChanged<Shown extends Identified>(
-  shown: readonly Shown[],
-  changed: readonly Shown[],
-): Shown[] {
-  const isNew = ({ id }: Identified): boolean => shown.every((each) => each.id !== id)
-  const firstNew = changed.findIndex(isNew)
-  const last = firstNew < 0 ? [] : changed.slice(firstNew)
-  const merged = new Map([...shown, ...changed].map((message) => [message.id, message]))
-  for (const { id } of last) merged.delete(id)
-  return [...merged.values(), ...last]
+export function mergeChanged(
+  shown: readonly MessageView[],
+  changed: readonly MessageView[],
+): MessageView[] {
+  const base = { position: '', ids: new Set(shown.map(({ id }) => id)) }
+  return toStored({ messages: [...changed], after: '', position: '', running: false }, base, shown)
 }
 
 /**

@@ -342,14 +342,10 @@ export class LiveMessages {
 
   /** LV1963: what the model says while the store is away is streamed, stored and reported when it is back. */
   #openLater(message: LiveMessage, stream: MessageStream, failure: unknown): void {
-    let last = failure
-    if (!isOutage(last)) return message.pause()
+    if (!isOutage(failure)) return message.pause()
     const open = (): Promise<Turn> =>
-      this.#openTurn(message, stream, { background: true, resumes: true }).catch((error) => {
-        last = error
-        throw error
-      })
-    message.turn = repeatWhileAway(open, () => isOutage(last))
+      this.#openTurn(message, stream, { background: true, resumes: true })
+    message.turn = repeatWhileAway(open, isOutage)
     message.turn.then(
       (turn) => this.#onOpenedLater(turn, message),
       () => message.pause(),

@@ -22,7 +22,7 @@ export function isOutage(error: unknown): boolean {
  */
 export async function repeatWhileAway<Result>(
   step: () => Promise<Result>,
-  isNeeded: () => boolean,
+  isNeeded: (error: unknown) => boolean,
 ): Promise<Result> {
   for (let attempt = 0; ; attempt += 1) {
     try {
@@ -30,7 +30,7 @@ export async function repeatWhileAway<Result>(
     } catch (error) {
       if (!isStoreAway(error)) throw error
       await delay(delayBefore(attempt, AGAIN))
-      if (!isNeeded()) throw error
+      if (!isNeeded(error)) throw error
     }
   }
 }

@@ -169,14 +169,14 @@ export class ApprovalDecisions {
     const pending = await backend.ledger.pendingOf(toAppChat(backend, chat))
     const open = new Set(pending.flatMap(({ id, refusedInChat }) => (refusedInChat ? [] : id)))
     for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId)))
-      await this.decideBeside(principal, chat, decision)
+      await this.decideInBackground(principal, chat, decision)
   }
 
   /**
    * Records a decision of a request that continues another message, and resumes its turn without a reader. Returns the error if it is
    * refused. Throws if it is invalid, or cannot be recorded.
    */
-  async decideBeside(
+  async decideInBackground(
     principal: Principal,
     chat: ChatRef,
     decision: DecisionResponse,

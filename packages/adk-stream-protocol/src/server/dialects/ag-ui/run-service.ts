@@ -27,7 +27,7 @@ import { readSnapshot } from './snapshot.ts'
 export interface RunServiceParts {
   readonly backend: LazyBackend
   readonly chats: Pick<ChatService, 'send' | 'resume' | 'stop'>
-  readonly decisions: Pick<ApprovalDecisions, 'decideBeside'>
+  readonly decisions: Pick<ApprovalDecisions, 'decideInBackground'>
   readonly limits: BridgeLimits
   readonly drain: Pick<Drain, 'refuseNewWork'>
   readonly exposeState: (key: string) => boolean
@@ -129,7 +129,7 @@ export class RunService {
   ): Promise<RefusedAnswer[]> {
     const refused: RefusedAnswer[] = []
     for (const decision of others) {
-      const decided = this.#parts.decisions.decideBeside(principal, chat, decision)
+      const decided = this.#parts.decisions.decideInBackground(principal, chat, decision)
       const error = await decided.catch(readRefusal)
       const { approvalId: interruptId } = decision
       if (error) refused.push({ interruptId, code: error.code, message: error.message })
