@@ -8,7 +8,7 @@ import { startPostgres } from '../test/support/postgres-server.ts'
 import { scriptedAgent } from './scripted-model.ts'
 import { median } from './statistics.ts'
 
-const [TURNS, TOKENS, ROUNDS] = [20, 2_000, 7]
+const [TURNS, TOKENS, ROUNDS] = [20, 2_000, 8]
 const [PACED_TOKENS, PACE_MS] = [400, 10]
 /** The number of concurrent turns, and of those that are read on another server. */
 const [MANY_TURNS, MANY_READERS] = [200, 50]
@@ -51,23 +51,27 @@ try {
 
 /** Measures the CPU time per 1,000 chunks with and without a relay, alternately. It includes the clients, which are in this process. */
 async function compareCpu(): Promise<void> {
-  const withRelay = await open(scriptedAgent(), true)
-  const without = await open(scriptedAgent(), false)
+  const servers = {
+    with: await open(scriptedAgent(), true),
+    without: await open(scriptedAgent(), false),
+  }
   const samples = { with: [] as number[], without: [] as number[] }
   for (let round = 0; round <= ROUNDS; round += 1) {
-    const [one, other] = [await run(withRelay, `a${round}`), await run(without, `b${round}`)]
-    // The first round warms up.
-    if (round === 0) continue
-    samples.with.push(one)
-    samples.without.push(other)
+    // Each run also collects garbage of the one before. So each server is first as often as the other one.
+    const order = ['with', 'without'] as const
+    for (const how of round % 2 === 0 ? order : order.toReversed()) {
+      const measured = await run(servers[how], `${how}-${round}`)
+      // The first round warms up.
+      if (round > 0) samples[how].push(measured)
+    }
   }
   const [one, other] = [median(samples.with), median(samples.without)]
   print(
     `CPU ms per 1,000 chunks, ${TURNS} turns: with relay ${one.toFixed(1)}, without ${other.toFixed(1)}`,
   )
   print(`with / without: ${(one / other).toFixed(3)} (goal: at most 1.05)`)
-  await withRelay.close()
-  await without.close()
+  await servers.with.close()
+  await servers.without.close()
 
   async function run(server: Server, name: string): Promise<number> {
     const before = process.cpuUsage()
