@@ -135,11 +135,13 @@ export class PagePerson {
     if (tab.isClosed) return
     tab.close()
     this.#calmSince = Date.now()
-    const opened = await this.#open()
-    const index = this.#tabs.indexOf(tab)
-    // The person has left the chat meanwhile.
-    if (index === -1) return opened.close()
-    this.#tabs[index] = opened
+    const isLeft = (): boolean => !this.#tabs.includes(tab)
+    const opened = await this.#open().catch((error: unknown) => {
+      // A person who has left the chat has also lost the network.
+      if (!isLeft()) this.#options.history.problems.push(this.#report(String(error)))
+    })
+    if (opened && isLeft()) return opened.close()
+    if (opened) this.#tabs[this.#tabs.indexOf(tab)] = opened
   }
 
   #act(balancer: LoadBalancer): Promise<boolean> {
