@@ -12,6 +12,7 @@ import { isWaiting } from '../agent/translate/translation.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
 import { isAudio, isDelta, readQuestion } from '../protocol/chunk.ts'
 import type { TurnError } from '../protocol/message.ts'
+import type { ErrorCode } from '../protocol/error-codes.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
@@ -56,7 +57,7 @@ interface RunStats {
   /** From the start of the run to the first chunk of the agent. Undefined if there was none. */
   readonly firstChunkMs: number | undefined
   /** The code of the error that the run ended with. */
-  readonly errorCode: string | undefined
+  readonly errorCode: ErrorCode | undefined
   /** The calls that ended in this run. The ledger knows those that needed approval. */
   readonly calls: readonly { readonly toolName: string; readonly hasFailed: boolean }[]
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { serialiseChunk } from '../protocol/chunk.ts'
+import type { ErrorCode } from '../protocol/error-codes.ts'
 import type { ChatPositions } from '../protocol/sse.ts'
 import type { TurnPosition } from '../protocol/turn-position.ts'
 import type { Deferred } from '../shared/async.ts'
@@ -66,7 +67,7 @@ export class Turn {
   /** The position of the chat for a client that had `startPosition` and has read the turn. Set before the log ends. */
   endPosition: string | undefined
   /** The code of the error with which the run ended. */
-  failure: string | undefined
+  failure: ErrorCode | undefined
 
   /** All turns share the object of the limits. */
   constructor(messageId: string, limits: TurnLogLimits, options: TurnOptions) {

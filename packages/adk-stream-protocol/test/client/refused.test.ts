@@ -40,6 +40,17 @@ function failWrites({ approvals }: Store, count: number): { readonly left: numbe
   return failures
 }
 
+/** Events cannot be stored, as if the database was away, until the returned function is called. */
+function failAppends({ sessions }: Store): () => void {
+  const append = sessions.appendEvent.bind(sessions)
+  sessions.appendEvent = async () => {
+    throw new StoreError('unavailable', 'The database is away.')
+  }
+  return () => {
+    sessions.appendEvent = append
+  }
+}
+
 /** Returns the ids of the messages that the chat shows as not sent. */
 function notSent({ messages }: ClientChat): string[] {
   return messages.flatMap(({ id, metadata }) =>
@@ -237,13 +248,9 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const chat = await openSse(page.sse(), version)
     await chat.send(PAY)
     const [id = ''] = chat.asked
-    const { sessions } = testBridge.store
-    const append = sessions.appendEvent.bind(sessions)
-    sessions.appendEvent = async () => {
-      throw new StoreError('unavailable', 'The database is not available.')
-    }
+    const restore = failAppends(testBridge.store)
     await chat.send('[[say Next.]]')
-    sessions.appendEvent = append
+    restore()
     expect(chat.error).toBeDefined()
     expect(chat.lastMessage?.role).toBe('assistant')
     await chat.attached.approve(id)
@@ -266,17 +273,15 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   ])(
     '[CL903] over %s, a message that the server has removed stays if the store fails before it is %s',
     async (mode, way) => {
-      await using testBridge = await TestBridge.open({ isLive: mode === 'a live session' })
+      // No sweep stores the message (TU1990).
+      const limits = { sweepMs: 3_600_000 }
+      await using testBridge = await TestBridge.open({ isLive: mode === 'a live session', limits })
       await using page = new ClientPage({ url: testBridge.url, version })
       const chat = await (mode === 'HTTP' ? openSse(page.sse(), version) : page.open())
       await chat.send('[[say One.]]')
       await chat.send('[[say Two.]]')
       await chat.attached.catchUp()
-      const { sessions } = testBridge.store
-      const append = sessions.appendEvent.bind(sessions)
-      sessions.appendEvent = async () => {
-        throw new StoreError('unavailable', 'The database is not available.')
-      }
+      const restore = failAppends(testBridge.store)
       const [, , second] = chat.messages
       const edited = { text: '[[say Three.]]', messageId: second?.id ?? '' }
       await (way === 'edited'
@@ -287,7 +292,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
         chat.attached.chat.messages = chat.messages.slice(0, 2)
         await chat.attached.chat.sendMessage(second)
       }
-      sessions.appendEvent = append
+      restore()
       expect(chat.error).toMatchObject({ code: 'unavailable' })
       expect(await page.load('chat-1')).toHaveLength(2)
       await chat.attached.catchUp()
@@ -304,6 +309,46 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
         '[[say Next.]]',
         'Next.',
       ])
+    },
+  )
+
+  test.each([
+    ['HTTP', 'generated again'],
+    ['HTTP', 'edited'],
+    ['a live session', 'generated again'],
+    ['a live session', 'edited'],
+  ])(
+    '[TU1990] over %s, a message that has replaced stored ones is stored when the store works again; it is %s',
+    async (mode, way) => {
+      const limits = { sweepMs: 20 }
+      await using testBridge = await TestBridge.open({ isLive: mode === 'a live session', limits })
+      await using page = new ClientPage({ url: testBridge.url, version })
+      const chat = await (mode === 'HTTP' ? openSse(page.sse(), version) : page.open())
+      await chat.send('[[say One.]]')
+      await chat.send('[[say Two.]]')
+      await chat.attached.catchUp()
+      const restore = failAppends(testBridge.store)
+      const edited = { text: '[[say Three.]]', messageId: chat.messages[2]?.id ?? '' }
+      await (way === 'edited'
+        ? chat.attached.chat.sendMessage(edited)
+        : chat.attached.chat.regenerate())
+      expect(chat.error).toMatchObject({ code: 'unavailable' })
+      restore()
+      await expect.poll(async () => page.load('chat-1')).toHaveLength(4)
+      const stored = await page.load('chat-1')
+      expect(stored.map(textOf)).toEqual([
+        '[[say One.]]',
+        'One.',
+        way === 'edited' ? '[[say Three.]]' : '[[say Two.]]',
+        '',
+      ])
+      expect(stored.at(-1)?.metadata).toMatchObject({ error: { code: 'unavailable' } })
+      await chat.attached.catchUp()
+      expect(chat.messages).toEqual(stored)
+      await chat.send('[[say Next.]]')
+      expect((await page.load('chat-1')).slice(0, 4)).toEqual(stored)
+      expect(chat.messages.map(textOf)).toEqual((await page.load('chat-1')).map(textOf))
+      expect(chat.lastMessage && textOf(chat.lastMessage)).toBe('Next.')
     },
   )
 

@@ -74,6 +74,31 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     },
   )
 
+  test('[TU1990] a message whose reply is generated again stays stored if a plugin fails before it is stored', async () => {
+    let isBroken = false
+    class Broken extends BasePlugin {
+      override async onUserMessageCallback(): Promise<undefined> {
+        if (isBroken) throw new Error('broken')
+      }
+    }
+    await using server = await serve({ plugins: [new Broken('broken')] })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    await chat.send('[[say First.]]')
+    await chat.send('[[say Second.]]')
+    isBroken = true
+    await chat.regenerate()
+    isBroken = false
+    const { messages } = await browser.messages()
+    expect(messages.map(textOf)).toEqual(['[[say First.]]', 'First.', '[[say Second.]]', ''])
+    expect(messages.at(-1)?.metadata).toMatchObject({ error: { code: 'internal' } })
+    await chat.regenerate()
+    expect((await browser.messages()).messages.map(textOf).slice(2)).toEqual([
+      '[[say Second.]]',
+      'Second.',
+    ])
+  })
+
   test('[TU901] a message that is sent again starts no other turn: its running or stored reply is read', async () => {
     await using server = await serve({ disconnectGraceMs: 60_000 })
     const browser = server.browser()

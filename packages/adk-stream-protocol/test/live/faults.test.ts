@@ -267,6 +267,37 @@ test('[LV24] an unreachable model is an error of the request', async () => {
   )
 })
 
+test.each([
+  ['another reply to it is requested', 'regenerate-message', undefined, '[[say One.]]'],
+  ['it is edited', 'submit-message', 'u1', '[[say Other.]]'],
+])(
+  '[TU1990] a message stays stored if the model cannot be reached when %s',
+  async (_when, trigger, messageId, text) => {
+    await using testBridge = await openLiveTestBridge()
+    await using client = await joinLive(testBridge)
+    const toMessage = (said: string) => ({
+      id: 'u1',
+      role: 'user',
+      parts: [{ type: 'text', text: said }],
+    })
+    client.send({
+      type: 'send',
+      requestId: 'r1',
+      id: 'chat-1',
+      messages: [toMessage('[[say One.]]')],
+    })
+    await whole(client, 'r1')
+    await testBridge.emulator.close()
+    const messages = [toMessage(text)]
+    client.send({ type: 'send', requestId: 'r2', id: 'chat-1', trigger, messageId, messages })
+    expect(await client.nextOf('error', 'r2')).toMatchObject({ code: 'model-unavailable' })
+    expect(await testBridge.page().messages()).toMatchObject([
+      { id: 'u1', parts: [{ text }] },
+      { role: 'assistant', metadata: { error: { code: 'model-unavailable' } } },
+    ])
+  },
+)
+
 test('[LV25] a stopped reply ends and is marked as stopped, and later replies are complete', async () => {
   await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
   await using client = await joinLive(testBridge)

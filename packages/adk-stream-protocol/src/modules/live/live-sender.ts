@@ -17,6 +17,7 @@ import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from '../../server/chats/decisions/approval-decisions.ts'
 import type { ReadDecision } from '../../server/chats/decisions/message-decisions.ts'
 import { readTyped } from '../../server/chats/decisions/message-decisions.ts'
+import type { Rewound } from '../../server/chats/chat-sessions.ts'
 import type { ContextOptions } from '../../server/chats/request-context.ts'
 import { toSessionState } from '../../server/chats/request-context.ts'
 import {
@@ -136,10 +137,14 @@ async function sendMessage(
   const decision = removed ? undefined : readTyped(readDecision, message)
   await backend.agents.record(key, agent)
   let isPrepared = false
+  let rewound: Rewound | undefined
   let repeated: string | undefined
   const prepare = async (): Promise<void> => {
     isPrepared = true
-    if (removed) return rewindChat(backend, turns, { chat, ...removed })
+    if (removed) {
+      rewound = (await rewindChat(backend, turns, { chat, ...removed })) ?? rewound
+      return
+    }
     // Until this server had the live session, another one may have received the same message.
     repeated = await findRepeated()
     if (repeated === undefined && !decision) await cancelPending()
@@ -162,7 +167,7 @@ async function sendMessage(
     return decided
   }
   const options = { userMessageId, held, state }
-  for (;;) {
+  const deliver = async (): Promise<Turn> => {
     const run = await open()
     // The session was open, or another request has opened it.
     if (run && !isPrepared) await prepare()
@@ -174,7 +179,18 @@ async function sendMessage(
       // LV1950: another server has taken the session over, perhaps for the same message.
       if (readError(error).code !== 'turn-lost' || removed) throw error
       isPrepared = false
+      return deliver()
     }
+  }
+  try {
+    return await deliver()
+  } catch (thrown) {
+    const error = readError(thrown)
+    const sent = { messageId: randomUUID(), userMessageId, state, error }
+    // A server that has taken the session over stores its own message.
+    if (rewound && error.code !== 'turn-lost')
+      await turnService.keepReplacement(chat, request, { ...sent, ...rewound })
+    throw thrown
   }
 }
 

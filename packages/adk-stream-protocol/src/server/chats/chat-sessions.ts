@@ -226,19 +226,29 @@ export class ChatSessions {
     return session && cutEvents(session.events, userMessageId)
   }
 
-  /** Rewinds a chat to before a user message. Does nothing if the chat does not contain the message: it failed before it was stored. */
-  async rewind(chat: AppChatRef, userMessageId: string): Promise<void> {
+  /**
+   * Rewinds a chat to before a user message. Returns the end of what is left. Does nothing, and returns undefined, if the chat does not
+   * contain the message: it failed before it was stored.
+   */
+  async rewind(chat: AppChatRef, userMessageId: string): Promise<Rewound | undefined> {
     if (!isRewindable(this.service)) throw new ProtocolError('not-rewindable')
     const { events = [] } = (await this.get(chat)) ?? {}
     const cut = cutEvents(events, userMessageId)
-    if (!cut) return
+    if (!cut) return undefined
     const { firstEvent, kept } = cut
     const keep = kept.map(({ id }) => id)
     await this.service.rewind({ ...toSessionKey(chat), eventId: firstEvent.id, keep })
     const left = [...events.slice(0, events.indexOf(firstEvent)), ...kept]
     // The chat has no title while it contains only messages of the agent, such as a greeting.
     if (!left.some(({ author }) => author === 'user')) await this.#chats.forgetNote(chat)
+    return { follows: splitTurns(left).at(-1)?.messageId }
   }
+}
+
+/** The end of a chat that was rewound. */
+export interface Rewound {
+  /** The last reply that is left. Undefined if there is none. */
+  readonly follows: string | undefined
 }
 
 /** Returns how ADK names a chat. */

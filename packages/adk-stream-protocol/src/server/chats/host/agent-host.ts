@@ -43,7 +43,7 @@ import type { RootAgent } from '../chat-agents.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
 import type { StateDelta } from '../request-context.ts'
-import { RunEndings, storeStopped } from './run-endings.ts'
+import { type ReplacingMessage, RunEndings, storeUnanswered } from './run-endings.ts'
 import type { DecidedCallRef } from './stored-calls.ts'
 
 /**
@@ -96,6 +96,9 @@ interface RunOptions {
   readonly session: Session | undefined
   readonly signal: AbortSignal
 }
+
+/** What is stored with a message that has replaced stored ones and was not stored itself. */
+export type UnsentReplacement = Omit<ReplacingMessage, 'content' | 'author'>
 
 interface DriveOptions {
   readonly notes: EventNotes & { readonly messageId: string }
@@ -204,7 +207,21 @@ export class AgentHost {
     sent: Omit<RunOptions, 'signal' | 'session'>,
   ): Promise<void> {
     const author = (await this.#find(chat)).runner.agent.name
-    await storeStopped(this.#sessions, chat, { ...sent, content: toUserContent(message), author })
+    const content = toUserContent(message)
+    await storeUnanswered(this.#sessions, chat, { ...sent, content, author })
+  }
+
+  /** TU1990: keeps a message that has replaced stored ones, and whose turn has ended before it was stored. */
+  async keepReplacement(
+    chat: AppChatRef,
+    { message }: Pick<MessageRequest, 'message'>,
+    sent: UnsentReplacement,
+    { isLocked }: { readonly isLocked: boolean },
+  ): Promise<void> {
+    const author = (await this.#find(chat)).runner.agent.name
+    const replacement = { ...sent, content: toUserContent(message), author }
+    if (isLocked) await this.endings.storeReplacement(chat, replacement)
+    else this.endings.storeReplacementLater(chat, replacement)
   }
 
   /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */

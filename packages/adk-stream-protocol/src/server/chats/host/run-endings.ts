@@ -41,6 +41,12 @@ interface Appends {
 
 const MAX_CHATS = 10_000
 
+/** What a turn has left to store under the lock of its chat. */
+interface Unsettled {
+  readonly chat: AppChatRef
+  readonly settle: () => Promise<void>
+}
+
 /** A run that has ended, with its session still to be repaired. */
 interface EndedRun {
   readonly chat: AppChatRef
@@ -62,8 +68,8 @@ export class RunEndings {
    * then not be stored as well.
    */
   readonly #appends = new Map<string, Appends>()
-  /** TU871: the runs whose session could not be repaired at their end, because the store failed. By message. */
-  readonly #unsettled = new Map<string, EndedRun>()
+  /** TU871, TU1990: what could not be stored at the end of a turn, because the store failed. By the id of the reply. */
+  readonly #unsettled = new Map<string, Unsettled>()
 
   constructor(sessions: ChatSessions, ledger: Ledger) {
     this.#sessions = sessions
@@ -152,37 +158,56 @@ export class RunEndings {
     try {
       await this.#settle(run)
     } catch (error) {
-      if (isStoreFailure(readError(error).code)) this.#keepUnsettled(run)
+      const { chat, outcome } = run
+      const unsettled = { chat, settle: () => this.#settleLate(run) }
+      if (isStoreFailure(readError(error).code))
+        this.#keepUnsettled(outcome.unstored.messageId, unsettled)
       throw error
     }
   }
 
+  /** TU1990: stores a message that has replaced stored ones, in a locked chat. If the store fails, `settleLeft` tries again. */
+  async storeReplacement(chat: AppChatRef, message: ReplacingMessage): Promise<void> {
+    try {
+      await storeReplacement(this.#sessions, chat, message)
+    } catch (error) {
+      if (isStoreFailure(readError(error).code)) this.storeReplacementLater(chat, message)
+      throw error
+    }
+  }
+
+  /** TU1990: lets `settleLeft` store a message that has replaced stored ones. */
+  storeReplacementLater(chat: AppChatRef, message: ReplacingMessage): void {
+    const settle = () => storeReplacement(this.#sessions, chat, message)
+    this.#keepUnsettled(message.messageId, { chat, settle })
+  }
+
   /**
-   * Repairs the sessions of earlier runs, under the lock of their chats. Those of chats that are not free, or of a principal with too many
-   * turns, follow later.
+   * Stores what earlier turns have left, under the lock of their chats. What belongs to chats that are not free, or to a principal with too
+   * many turns, follows later.
    */
   async settleLeft(
     turns: Pick<TurnRegistry, 'start'>,
     onError: (error: unknown) => void,
   ): Promise<void> {
-    // A run that fails again is added for the next time, not for this loop.
+    // What fails again is added for the next time, not for this loop.
     const left = [...this.#unsettled]
-    for (const [messageId, run] of left) {
+    for (const [messageId, unsettled] of left) {
       this.#unsettled.delete(messageId)
-      const { principalId, chatId } = run.chat
+      const { principalId, chatId } = unsettled.chat
       try {
         const { settled } = await turns.start({ principalId, chatId }, messageId, {
           onlyIfFree: true,
           background: true,
           isReplay: true,
-          prepare: () => this.#settleLate(run),
+          prepare: unsettled.settle,
           run: async ({ log }) => log.end(),
         })
         await settled
       } catch (error) {
         const { code } = readError(error)
         const isNotFree = code === 'turn-running' || code === 'too-many-turns'
-        if (isNotFree || isStoreFailure(code)) this.#keepUnsettled(run)
+        if (isNotFree || isStoreFailure(code)) this.#keepUnsettled(messageId, unsettled)
         else onError(error)
       }
     }
@@ -190,9 +215,9 @@ export class RunEndings {
 
   /** Repairs the session after an earlier run of a message, before the message continues under the lock of its chat. */
   async settleBefore(messageId: string): Promise<void> {
-    const run = this.#unsettled.get(messageId)
-    if (!run) return
-    await this.#settleLate(run)
+    const unsettled = this.#unsettled.get(messageId)
+    if (!unsettled) return
+    await unsettled.settle()
     this.#unsettled.delete(messageId)
   }
 
@@ -217,8 +242,8 @@ export class RunEndings {
     await this.#settle({ chat, outcome: { ...outcome, unstored: { ...unstored, parts } }, isLeft })
   }
 
-  #keepUnsettled(run: EndedRun): void {
-    this.#unsettled.set(run.outcome.unstored.messageId, run)
+  #keepUnsettled(messageId: string, unsettled: Unsettled): void {
+    this.#unsettled.set(messageId, unsettled)
     keepNewest(this.#unsettled, MAX_UNSETTLED)
   }
 
@@ -315,21 +340,40 @@ async function appendWithRetry(
   }
 }
 
-/** A message whose turn was stopped, with the ids of the message and of its reply. */
-export interface StoppedMessage {
+/** A message that has no reply, with the id that its reply would have had. */
+export interface UnansweredMessage {
   readonly content: Content
   readonly messageId: string
   readonly userMessageId: string
   /** Session state to set with the message. */
   readonly state: Readonly<Record<string, unknown>>
   readonly author: string
+  /** Why it has none. Undefined if its turn was stopped. */
+  readonly error?: ProtocolError | undefined
 }
 
-/** TU900: stores a message whose turn was stopped before anything of the reply was streamed, and that its reply was stopped. */
-export async function storeStopped(
+/** A message that has replaced stored ones. */
+export interface ReplacingMessage extends UnansweredMessage {
+  /** The last reply before the messages that were removed. Undefined if there is none. */
+  readonly follows: string | undefined
+}
+
+/** Stores a message that has replaced stored ones, unless it, or another one in its place, is stored. */
+async function storeReplacement(
   sessions: ChatSessions,
   chat: AppChatRef,
-  { content, messageId, userMessageId, state, author }: StoppedMessage,
+  message: ReplacingMessage,
+): Promise<void> {
+  const session = await sessions.get(chat)
+  const isMissing = session && splitTurns(session.events).at(-1)?.messageId === message.follows
+  if (isMissing) await storeUnanswered(sessions, chat, message)
+}
+
+/** TU900: stores a message whose turn ended before anything of the reply was streamed, and how it ended. */
+export async function storeUnanswered(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { content, messageId, userMessageId, state, author, error }: UnansweredMessage,
 ): Promise<void> {
   const { service } = sessions
   const session = await sessions.getOrCreateLocked(chat)
@@ -343,7 +387,9 @@ export async function storeStopped(
     await service.appendEvent({ session, event: { ...first, content, customMetadata, actions } })
   }
   const { invocationId } = first
-  await storePartialReply(service, session, { parts: [], author, invocationId, messageId })
+  if (error)
+    await service.appendEvent({ session, event: createFailureEvent(messageId, author, error) })
+  else await storePartialReply(service, session, { parts: [], author, invocationId, messageId })
 }
 
 /** Whether the newest event of the agent contains the text and reasoning that a turn has streamed, and is stored. */

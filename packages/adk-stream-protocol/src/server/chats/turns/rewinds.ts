@@ -11,6 +11,7 @@ import { cancelPending } from './approval-endings.ts'
 import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { ChatRuns } from '../chat-runs.ts'
+import type { Rewound } from '../chat-sessions.ts'
 
 /**
  * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
@@ -54,16 +55,20 @@ export async function rewindChat(
   backend: Backend,
   turns: TurnRegistry,
   { chat, ...removal }: Removal & { readonly chat: ChatRef },
-): Promise<void> {
+): Promise<Rewound | undefined> {
   // The rewind also removes the running turn, so it must not write afterwards.
   await turns.stop(chat)
+  let rewound: Rewound | undefined
   const { settled } = await turns.start(chat, randomUUID(), {
     waitForRunning: true,
     background: true,
-    prepare: () => rewindLocked(backend, toAppChat(backend, chat), removal),
+    prepare: async () => {
+      rewound = await rewindLocked(backend, toAppChat(backend, chat), removal)
+    },
     run: async ({ log }) => log.end(),
   })
   await settled
+  return rewound
 }
 
 /** AP170, TU1949: throws if a rewind would remove an approved call, or messages that the person has not seen. */
@@ -109,12 +114,12 @@ export async function rewindLocked(
   backend: Backend,
   chat: AppChatRef,
   removal: Removal,
-): Promise<void> {
+): Promise<Rewound | undefined> {
   await checkRewind(backend, chat, removal)
   await cancelPending(backend, chat)
   // Check again: a person may have approved a call meanwhile.
   await checkRewind(backend, chat, removal)
-  await backend.sessions.rewind(chat, removal.userMessageId)
+  return backend.sessions.rewind(chat, removal.userMessageId)
 }
 
 /** Whether a call of the part to remove has run, or may still run. */

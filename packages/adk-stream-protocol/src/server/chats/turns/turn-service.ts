@@ -23,12 +23,15 @@ import type { MessageRequest } from '../../../protocol/stream-request.ts'
 import type { AsyncQueue } from '../../../shared/async.ts'
 import { defer } from '../../../shared/async.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
-import type { TurnRegistry } from '../../../turns/turn-registry.ts'
+import type { TurnJob, TurnRegistry } from '../../../turns/turn-registry.ts'
 import { type Turn, isClosing } from '../../../turns/turn.ts'
+import { readError } from '../../../store/read-error.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { ChosenAgent } from '../chat-agents.ts'
 import type { ChatRuns } from '../chat-runs.ts'
+import type { Rewound } from '../chat-sessions.ts'
+import type { UnsentReplacement } from '../host/agent-host.ts'
 import { readCallState } from '../host/stored-calls.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
@@ -133,6 +136,8 @@ export class TurnService {
     if (shortened !== undefined) await this.#turns.stop(chat)
     const cancels = !removed && this.#options.whilePending === 'cancel'
     let decided: Event | undefined
+    /** Set when stored messages were removed for this one, which is not stored yet. */
+    let rewound: Rewound | undefined
     const { id } = request.message
     const repliesTo =
       replaces || id === undefined ? undefined : { id, content: toUserContent(request.message) }
@@ -147,13 +152,15 @@ export class TurnService {
       if (isLocked && reads) session = read
       return read && repliesTo && findReplyTo(read, repliesTo)
     }
-    return this.#turns.start(chat, randomUUID(), {
+    const job: TurnJob = {
       reads,
       userMessageId,
       ...(repliesTo && { repliesTo, findReply }),
       beforeStart: async () => {
         if (!removed) return
-        const rewind = () => rewindLocked(backend, key, removed)
+        const rewind = async () => {
+          rewound = await rewindLocked(backend, key, removed)
+        }
         if (!(await this.#options.runs.whileNone(chat, rewind))) throw new OpenRunError()
       },
       prepare: async (turn) => {
@@ -184,8 +191,34 @@ export class TurnService {
         // If the server closes, the client sends the message again.
         if (isStopped && !isClosing(signal))
           await backend.host.keepStopped(key, request, sent).catch(this.#options.onError)
+        if (!rewound || end === 'completed') return
+        const error = turn.failure === undefined ? undefined : new ProtocolError(turn.failure)
+        const replacement = { ...sent, ...rewound, error }
+        await backend.host
+          .keepReplacement(key, request, replacement, { isLocked: true })
+          .catch(this.#options.onError)
       },
-    })
+    }
+    const messageId = randomUUID()
+    try {
+      return await this.#turns.start(chat, messageId, job)
+    } catch (error) {
+      const sent = { messageId, userMessageId, state, error: readError(error) }
+      if (rewound) await this.keepReplacement(chat, request, { ...sent, ...rewound })
+      throw error
+    }
+  }
+
+  /** TU1990: stores a message that has replaced stored ones and could not be sent, as soon as the chat is free. */
+  async keepReplacement(
+    chat: ChatRef,
+    request: Pick<MessageRequest, 'message'>,
+    sent: UnsentReplacement,
+  ): Promise<void> {
+    const backend = await this.#backend.get()
+    const key = toAppChat(backend, chat)
+    await backend.host.keepReplacement(key, request, sent, { isLocked: false })
+    await this.settleLeft()
   }
 
   /** Resumes a paused turn with responses. */
