@@ -298,6 +298,35 @@ function openFailing() {
   return { sent, loads, transport, loadChat, end }
 }
 
+test.each([
+  ['a message that was not sent', '[[say Hello.]]', 'submit-message'],
+  ['a message whose reply has failed', '[[fail 429 retry=0]]', 'regenerate-message'],
+])(
+  '[CL1991] a chat that recovers from %s sends its context again',
+  async (_what, text, trigger) => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, 'sse')
+    const { api } = browser
+    const bodies: unknown[] = []
+    const observed: typeof fetch = async (url, init) => {
+      if (init?.method !== 'POST') return fetch(url, init)
+      bodies.push(JSON.parse(String(init.body)))
+      const isLost = bodies.length === 1 && trigger === 'submit-message'
+      return isLost ? Promise.reject(new TypeError('fetch failed')) : fetch(url, init)
+    }
+    const headers = { 'x-api-key': 'hanako' }
+    const transport = sseTransport({ url: testBridge.url, headers, fetch: observed })
+    const chat = new Chat<AdkUIMessage>({ id: 'chat-1', transport })
+    const attached = attachChat(chat, transport, { api })
+    const body = { context: { page: 'invoices' } }
+    await chat.sendMessage({ text }, { body })
+    expect(chat.status).toBe('error')
+    await recoverChat(chat, api, attached)
+    expect(bodies).toMatchObject([body, { ...body, trigger }])
+    attached.detach()
+  },
+)
+
 test('[RE20] a chat recovers once when the person returns to the page, which the browser reports twice', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')

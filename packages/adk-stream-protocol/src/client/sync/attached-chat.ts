@@ -1,3 +1,5 @@
+import type { ChatRequestOptions } from 'ai'
+
 import { Listeners } from '../../shared/collections.ts'
 import type { AdkApi } from '../api/adk-api.ts'
 import { AdkError } from '../adk-error.ts'
@@ -105,6 +107,7 @@ export class AttachedChat {
       channel,
       original,
       idle: createIdleWait(chat, () => void this.#dispatch({ type: 'chat-idle' })),
+      newestRequest: {},
       state: () => this.#sync,
       dispatch: (event) => this.#dispatch(event),
       load: (after) => this.#load(after),
@@ -190,6 +193,12 @@ export class AttachedChat {
   /** @internal Shows stored messages that were loaded elsewhere, with what only this page has. */
   async showStored(loaded: StoredConversation): Promise<void> {
     await this.#dispatch({ type: 'reloaded', loaded })
+  }
+
+  /** @internal CL1991: the options to send the newest message with again, or to request its reply again. */
+  get requestOptions(): ChatRequestOptions | undefined {
+    // The AI SDK has accepted them.
+    return this.#context.newestRequest.options as ChatRequestOptions | undefined
   }
 
   /** @internal The page has marked the last message as stopped: what is stored follows. */

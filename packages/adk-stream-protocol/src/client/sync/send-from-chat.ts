@@ -99,7 +99,7 @@ async function sendAgain(context: SyncContext, message: MessageView): Promise<bo
   if (stored?.known.includes(message.id) === true) return false
   if (!channel.openStream(chat.id)?.detachReader) await idle.wait()
   chat.messages = chat.messages.filter(({ id }) => id !== message.id)
-  await sendMessage(context, message, undefined)
+  await sendMessage(context, message, context.newestRequest.options)
   return true
 }
 
@@ -112,7 +112,8 @@ export async function sendMessage(
   message: unknown,
   options: unknown,
 ): Promise<void> {
-  const { original, reportError } = context
+  const { original, reportError, newestRequest } = context
+  if (message !== undefined) newestRequest.options = options
   const { messageId: replaced, id = replaced } = isRecord(message) ? message : {}
   const sent = replaced === undefined ? options : nameNewest(context, options, replaced)
   const rest = message === undefined ? undefined : await detachReader(context)
@@ -178,13 +179,18 @@ async function keepIfRefused(context: SyncContext, request: () => Promise<void>)
 }
 
 /** Requests another reply. The rest of the present one is not shown. CL1221: waits for any other request. */
-export async function regenerate(context: SyncContext, options: object = {}): Promise<void> {
-  const { chat, original, idle } = context
+export async function regenerate(
+  context: SyncContext,
+  options: { readonly messageId?: string } = {},
+): Promise<void> {
+  const { chat, original, idle, newestRequest } = context
+  const { messageId: repliedId, ...rest } = options
+  newestRequest.options = rest
   const sent = nameNewest(context, options)
   if (!(await detachReader(context))) await idle.wait()
   // The message is named, so that a lost request can be distinguished from one that the server has handled.
   const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
-  noteSent(context, findPrompt(chat.messages, isRecord(options) ? options['messageId'] : undefined))
+  noteSent(context, findPrompt(chat.messages, repliedId))
   const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
   const named = { ...(isLast && { messageId }), ...sent }
   await keepIfRefused(context, () => original.regenerate(named))

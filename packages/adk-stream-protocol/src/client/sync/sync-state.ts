@@ -218,6 +218,8 @@ export interface SyncContext {
   /** The methods of the chat before it was attached. */
   readonly original: OriginalMethods
   readonly idle: IdleWait
+  /** CL1991: what the application passed with the newest message, or with the newest request for another reply. */
+  readonly newestRequest: { options?: unknown }
   readonly state: () => SyncState
   /** Passes an event to `nextSync`, and runs the effects that it returns. Returns a promise if the caller has to wait for one of them. */
   readonly dispatch: (event: SyncEvent) => Promise<void> | undefined

@@ -130,13 +130,14 @@ async function compareAndRecover<Tools extends UITools>(
   // What was loaded may be older than a request that was sent meanwhile.
   if (isBusy(chat) || chat.error !== error) return
   const recovery = planRecovery(chat.messages, stored)
+  const options = attached?.requestOptions
   switch (recovery.step) {
     case 'resend':
       setStored(chat, stored, attached)
-      return chat.sendMessage(recovery.message)
+      return chat.sendMessage(recovery.message, options)
     case 'replace':
       // Without the newer messages of the server, which the person has not seen: it then rejects the request (TU1949).
-      return chat.sendMessage({ ...recovery.message, messageId: recovery.message.id })
+      return chat.sendMessage({ ...recovery.message, messageId: recovery.message.id }, options)
     case 'resume':
       return resumeOrShow(chat, stored, { api, attached })
     case 'show':
@@ -145,7 +146,7 @@ async function compareAndRecover<Tools extends UITools>(
     case 'regenerate':
       // The page may lack newer messages. What is regenerated is the reply that was looked at, and that is the last stored one.
       setStored(chat, stored, attached)
-      return chat.regenerate()
+      return chat.regenerate(options)
   }
 }
 
