@@ -267,6 +267,10 @@ test('[LV24] an unreachable model is an error of the request', async () => {
   )
 })
 
+function userMessage(text: string) {
+  return { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
+}
+
 test.each([
   ['another reply to it is requested', 'regenerate-message', undefined, '[[say One.]]'],
   ['it is edited', 'submit-message', 'u1', '[[say Other.]]'],
@@ -275,20 +279,15 @@ test.each([
   async (_when, trigger, messageId, text) => {
     await using testBridge = await openLiveTestBridge()
     await using client = await joinLive(testBridge)
-    const toMessage = (said: string) => ({
-      id: 'u1',
-      role: 'user',
-      parts: [{ type: 'text', text: said }],
-    })
     client.send({
       type: 'send',
       requestId: 'r1',
       id: 'chat-1',
-      messages: [toMessage('[[say One.]]')],
+      messages: [userMessage('[[say One.]]')],
     })
     await whole(client, 'r1')
     await testBridge.emulator.close()
-    const messages = [toMessage(text)]
+    const messages = [userMessage(text)]
     client.send({ type: 'send', requestId: 'r2', id: 'chat-1', trigger, messageId, messages })
     expect(await client.nextOf('error', 'r2')).toMatchObject({ code: 'model-unavailable' })
     expect(await testBridge.page().messages()).toMatchObject([

@@ -184,14 +184,15 @@ export class RunEndings {
 
   /**
    * Stores what earlier turns have left, under the lock of their chats. What belongs to chats that are not free, or to a principal with too
-   * many turns, follows later.
+   * many turns, follows later. With `only`, stores only what the turn of this reply has left.
    */
   async settleLeft(
     turns: Pick<TurnRegistry, 'start'>,
     onError: (error: unknown) => void,
+    only?: string,
   ): Promise<void> {
     // What fails again is added for the next time, not for this loop.
-    const left = [...this.#unsettled]
+    const left = [...this.#unsettled].filter(([id]) => only === undefined || id === only)
     for (const [messageId, unsettled] of left) {
       this.#unsettled.delete(messageId)
       const { principalId, chatId } = unsettled.chat

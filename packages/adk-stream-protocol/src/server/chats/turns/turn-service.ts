@@ -218,7 +218,7 @@ export class TurnService {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
     await backend.host.keepReplacement(key, request, sent, { isLocked: false })
-    await this.settleLeft()
+    await backend.host.endings.settleLeft(this.#turns, this.#options.onError, sent.messageId)
   }
 
   /** Resumes a paused turn with responses. */
