@@ -80,6 +80,7 @@ const FRAMES = [
       toolCallId: Id,
       output: z.unknown().optional(),
       errorText: z.string().max(10_000).optional(),
+      decidedAs: PrincipalTag.optional(),
     })
     .refine((frame) => 'output' in frame !== 'errorText' in frame, {
       message: 'Send either `output` or `errorText`.',

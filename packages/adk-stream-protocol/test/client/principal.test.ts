@@ -2,12 +2,20 @@ import { expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 
 import type { Chat } from '@ai-sdk/react'
-import { type AdkUIMessage, type WireEvent, adkApi, sseTransport } from '../../src/client/index.ts'
+import {
+  type AdkUIMessage,
+  type WireEvent,
+  AdkError,
+  adkApi,
+  sseTransport,
+} from '../../src/client/index.ts'
 import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { toLiveUrl } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { ClientPage, openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
 
@@ -167,6 +175,67 @@ test.each(['HTTP', 'socket'])(
     await recoverChat(chat.attached.chat as unknown as Chat<AdkUIMessage>, transport.api)
     expect(chat.error).toMatchObject({ code: 'other-principal' })
     expect(await transport.loadMessages('chat-1')).toEqual([])
+    expect(testBridge.asked).toBe(1)
+  },
+)
+
+test.each(['HTTP', 'a request over a socket', 'an open socket'])(
+  '[SE1120] the output of a browser tool is not sent over %s as another person who has signed in since',
+  async (over) => {
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
+    let key = 'hanako'
+    let isOffline = false
+    const lost: string[] = []
+    const statuses = new Set<number>()
+    const sockets: WebSocket[] = []
+    class PageSocket extends WebSocket {
+      constructor(address: string, protocols?: string | string[]) {
+        super(address, protocols, { headers: { 'x-api-key': key } })
+        sockets.push(this)
+      }
+    }
+    const live = {
+      webSocket: PageSocket,
+      url: () => (isOffline ? 'ws://127.0.0.1:9' : toLiveUrl(testBridge.url)),
+      hold: over === 'an open socket',
+    }
+    await using page = new ClientPage({ url: testBridge.url, version, live })
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: () => ({ 'x-api-key': key }),
+      fetch: async (input, init) => {
+        if (isOffline) lost.push(key)
+        if (isOffline) throw new TypeError('fetch failed')
+        const response = await fetch(input, init)
+        if (String(init?.body).includes('"latitude"')) statuses.add(response.status)
+        return response
+      },
+    })
+    const chat = over === 'HTTP' ? await openSse(transport, version) : await page.open()
+    const asked = chat.send(ASK)
+    await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'input-available')
+    if (over !== 'an open socket') await asked
+    const { toolCallId = '' } = toolParts(chat.lastMessage)[0] ?? {}
+    isOffline = true
+    sockets.at(-1)?.terminate()
+    const given = { tool: 'get_location', toolCallId, output: TOKYO }
+    const sent = chat.attached.chat.addToolOutput(given)
+    const untilLost = (who: string) => vi.waitFor(() => expect(lost).toContain(who), WAIT)
+    if (over === 'HTTP') await untilLost('hanako')
+    key = 'taro'
+    if (over === 'HTTP') await untilLost('taro')
+    isOffline = false
+    // The response shows who is signed in.
+    expect(await transport.loadMessages('chat-1')).toEqual([])
+    await chat.until(() =>
+      [chat.error, ...chat.errors].some(
+        (error) => error instanceof AdkError && error.code === 'other-principal',
+      ),
+    )
+    await sent
+    expect([...statuses]).toEqual(over === 'HTTP' ? [403] : [])
+    const stored = await testBridge.page().messages()
+    expect(stored.flatMap(toolParts).map(({ state }) => state)).not.toContain('output-available')
     expect(testBridge.asked).toBe(1)
   },
 )

@@ -16,21 +16,33 @@ export interface PrincipalTag {
   subscribe(listener: () => void): () => void
 }
 
-/** The principals of the page when it first sent each message. When a message is sent again, another person may be signed in. */
-export class MessageWriters {
+/** The principals of the page when it first sent each message and each output. When one is sent again, another person may be signed in. */
+export class FirstSenders {
   readonly #tags = new Map<string, string>()
 
   /** Records who sends a message, if it is sent for the first time. Otherwise returns who sent it first. */
-  record(message: MessageView | undefined, current: string | undefined): string | undefined {
+  ofMessage(message: MessageView | undefined, current: string | undefined): string | undefined {
     if (message?.role !== 'user') return undefined
     const known = this.#tags.get(message.id)
-    if (known === undefined && current !== undefined) this.#tags.set(message.id, current)
-    keepNewest(this.#tags, MAX_WRITERS)
+    this.#record(message.id, current)
     return known
+  }
+
+  /** Returns who sent the outputs of these calls first: only this person has the chat. Undefined if nobody is known to be signed in. */
+  ofOutputs(toolCallIds: readonly string[], current: string | undefined): string | undefined {
+    const [first = current] = toolCallIds.flatMap((id) => this.#record(id, current) ?? [])
+    return first
+  }
+
+  #record(id: string, current: string | undefined): string | undefined {
+    const first = this.#tags.get(id) ?? current
+    if (first !== undefined) this.#tags.set(id, first)
+    keepNewest(this.#tags, MAX_SENDERS)
+    return first
   }
 }
 
-const MAX_WRITERS = 100
+const MAX_SENDERS = 100
 
 export function createPrincipalTag(): PrincipalTag {
   const listeners = new Listeners()

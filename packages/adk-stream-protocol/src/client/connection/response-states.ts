@@ -148,6 +148,8 @@ interface Selected {
   readonly responseIds: string[]
   /** The decisions among them. */
   readonly decisions: readonly DecidedApproval[]
+  /** The ids of the calls whose outputs are among them. */
+  readonly outputIds: readonly string[]
   /** What a user message is sent with: the questions that the person saw when they wrote it (AP1120). */
   readonly shown: { readonly openApprovals?: readonly string[] }
 }
@@ -162,7 +164,7 @@ export function selectMessages(
   const responding = trigger === 'submit-message' ? (named ?? last) : last
   if (responding?.role !== 'assistant') {
     const shown = { openApprovals: listOpenApprovals(messages) }
-    return { messages: last ? [last] : [], responseIds: [], decisions: [], shown }
+    return { messages: last ? [last] : [], responseIds: [], decisions: [], outputIds: [], shown }
   }
   const undelivered = findUndelivered(responding, states)
   const ids = undelivered.length > 0 ? undelivered : responding.parts.flatMap(responseIds)
@@ -171,7 +173,8 @@ export function selectMessages(
   const decisions = parts.flatMap(({ approval }) =>
     approval?.approved === undefined ? [] : { id: approval.id, approved: approval.approved },
   )
-  return { messages: [{ id, role, parts }], responseIds: ids, decisions, shown: {} }
+  const outputIds = ids.filter((each) => decisions.every((decided) => decided.id !== each))
+  return { messages: [{ id, role, parts }], responseIds: ids, decisions, outputIds, shown: {} }
 }
 
 interface Delivered {

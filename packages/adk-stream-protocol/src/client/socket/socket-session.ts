@@ -53,15 +53,9 @@ export class SocketSession {
   /** The tag of the principal of the newest socket. */
   readonly principal = createPrincipalTag()
 
-  /** What a decision is sent with: over the next socket, another person may be signed in. */
-  get decider(): { readonly decidedAs?: string } {
-    const { current } = this.principal
-    return current === undefined ? {} : { decidedAs: current }
-  }
-
-  /** What a message is sent with, unless the transport was closed: then the page does not know who is signed in. */
-  get writer(): { readonly decidedAs?: string } {
-    return this.socket.status.current.state === 'closed' ? {} : this.decider
+  /** Who sends a message. Undefined if the transport was closed: then the page does not know who is signed in. */
+  get writer(): string | undefined {
+    return this.socket.status.current.state === 'closed' ? undefined : this.principal.current
   }
 
   constructor({ options, responses, findObserver }: Dependencies) {

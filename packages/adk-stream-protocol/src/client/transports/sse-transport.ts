@@ -9,7 +9,7 @@ import type {
 } from '../adk-ui-message.ts'
 import { type LoadedChat, type LoadOptions, AdkApi, chatPath } from '../api/adk-api.ts'
 import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
-import { type Identified, MessageWriters } from '../connection/principal-tag.ts'
+import { type Identified, FirstSenders } from '../connection/principal-tag.ts'
 import { TurnProgress } from '../connection/turn-progress.ts'
 import { type ChatPositions, MESSAGE_HEADER } from '../../protocol/sse.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
@@ -73,7 +73,7 @@ export class SseTransport
   readonly #observers = createChatObservers()
   readonly #shared = createSharedConnection()
   readonly #backoff: Required<Backoff>
-  readonly #writers = new MessageWriters()
+  readonly #senders = new FirstSenders()
   /** The newest stream of each chat. */
   readonly #newest = new Map<string, SseStream>()
   /**
@@ -112,7 +112,7 @@ export class SseTransport
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId, trigger, messageId, abortSignal: signal, headers, body } = options
-    const { messages, responseIds, decisions, shown } = selectMessages(
+    const { messages, responseIds, decisions, outputIds, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
@@ -134,8 +134,9 @@ export class SseTransport
     // A chat that is not attached gets the error, and shows it. An attached one sends outputs again by itself.
     const isKept = stream.chat !== undefined && approvalIds.length > 0
     // When the connection is back, another person may have signed in.
-    const writer = this.#writers.record(messages.at(-1), this.principal)
-    const decidedAs = isKept ? this.principal : writer
+    const writer = this.#senders.ofMessage(messages.at(-1), this.principal)
+    const sender = this.#senders.ofOutputs(outputIds, this.principal)
+    const decidedAs = stream.chat && hasResponses ? sender : writer
     try {
       const send = () => {
         this.#replaceStops(stream)
@@ -242,7 +243,8 @@ export class SseTransport
   /** Sends the output of a browser tool outside the chat's stream. Resolves when the server has it. */
   async toolOutput({ chatId, toolCallId, ...result }: SentOutput): Promise<void> {
     const path = chatPath(chatId, 'outputs', encodeURIComponent(toolCallId))
-    await this.#http.send(path, { method: 'POST', body: result, isRepeatable: true })
+    const decidedAs = this.#senders.ofOutputs([toolCallId], this.principal)
+    await this.#http.send(path, { method: 'POST', body: result, decidedAs, isRepeatable: true })
   }
 
   /**

@@ -10,7 +10,7 @@ import type {
 } from '../adk-ui-message.ts'
 import type { AudioMode, LiveListener } from '../socket/watched-chats.ts'
 import { SocketSession, type WebSocketTransportOptions } from '../socket/socket-session.ts'
-import { type Identified, MessageWriters } from '../connection/principal-tag.ts'
+import { type Identified, FirstSenders } from '../connection/principal-tag.ts'
 import { ResponseStates, selectMessages } from '../connection/response-states.ts'
 import {
   type ChatObserver,
@@ -45,7 +45,7 @@ export class WebSocketTransport
   readonly #options: WebSocketTransportOptions
   readonly #observers = createChatObservers()
   readonly #session: SocketSession
-  readonly #writers = new MessageWriters()
+  readonly #senders = new FirstSenders()
 
   constructor(options: WebSocketTransportOptions) {
     this.#options = options
@@ -74,12 +74,14 @@ export class WebSocketTransport
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId: id, trigger, messageId, abortSignal, body } = options
-    const { messages, responseIds, decisions, shown } = selectMessages(
+    const { messages, responseIds, decisions, outputIds, shown } = selectMessages(
       { messages: options.messages, messageId, trigger },
       this.responses.all,
     )
-    const { decider, writer } = this.#session
-    const known = this.#writers.record(messages.at(-1), writer.decidedAs)
+    // Over the next socket, another person may be signed in.
+    const { writer } = this.#session
+    const sender = this.#senders.ofOutputs(outputIds, this.principal)
+    const known = this.#senders.ofMessage(messages.at(-1), writer)
     const frame = {
       type: 'send' as const,
       requestId: '',
@@ -94,8 +96,7 @@ export class WebSocketTransport
         hold: (this.#options.hold ?? true) && this.#observers.find(id) !== undefined,
         positions: true,
         ...shown,
-        ...(responseIds.length > 0 ? decider : writer),
-        ...(known !== undefined && { decidedAs: known }),
+        decidedAs: responseIds.length > 0 ? sender : (known ?? writer),
         ...this.responses.supplementsOf(decisions),
       },
     }
@@ -112,8 +113,9 @@ export class WebSocketTransport
   /** Sends a decision at once. Resolves with the new state of the approval. */
   decide({ chatId: id, ...decision }: SentDecision): Promise<string> {
     const decisionId = newId()
-    const { outbox, decider } = this.#session
-    return outbox.send({ type: 'decide', decisionId, id, ...decision, ...decider })
+    const decidedAs = this.principal
+    const frame = { type: 'decide', decisionId, id, ...decision, decidedAs } as const
+    return this.#session.outbox.send(frame)
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
@@ -126,8 +128,9 @@ export class WebSocketTransport
 
   /** Sends the output of a browser tool. Resolves when the server has it. */
   async toolOutput({ chatId: id, ...output }: SentOutput): Promise<void> {
-    const outputId = newId()
-    await this.#session.outbox.send({ type: 'tool-output', outputId, id, ...output })
+    const decidedAs = this.#senders.ofOutputs([output.toolCallId], this.principal)
+    const frame = { type: 'tool-output', outputId: newId(), id, ...output, decidedAs } as const
+    await this.#session.outbox.send(frame)
   }
 
   /** @internal For `attachChat`. */
@@ -184,16 +187,9 @@ export class WebSocketTransport
     observer?.onUserMessage(message, 'written')
     const shown = observer && { openApprovals: observer.listOpenApprovals() }
     const named = nameAgent(this.#options.agent, chatId)
-    const { writer } = this.#session
-    this.#session.sendText({
-      type: 'text',
-      id: chatId,
-      messageId,
-      text,
-      ...shown,
-      ...named,
-      ...writer,
-    })
+    const { writer: decidedAs } = this.#session
+    const frame = { type: 'text', id: chatId, messageId, text, decidedAs } as const
+    this.#session.sendText({ ...frame, ...shown, ...named })
   }
 
   /** Sends 16 bit PCM at 16 kHz to the chat that is watched with binary audio. Returns false if there is no socket: the audio is lost. */

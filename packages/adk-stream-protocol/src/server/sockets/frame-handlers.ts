@@ -49,12 +49,13 @@ export function openTurnHandlers(
       const state = await requests.decisionQueue.next(() => decide(frame))
       connection.send({ type: 'decided', decisionId, ok: true, state })
     },
-    'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
+    'tool-output': async ({ id, outputId, toolCallId, output, errorText, decidedAs }) => {
       // BT6: the client may have sent the decision that allows this output just before.
       await requests.decisionQueue.settled()
       const result = errorText === undefined ? { output } : { errorText }
       // WS16: the output may be the answer to a question, which is a decision.
       const principal = await connection.checkPrincipal()
+      checkDecidedAs(principal, decidedAs)
       await chats.submitToolResult(principal, chatOf(id), { toolCallId, result })
       connection.send({ type: 'tool-output-taken', outputId, ok: true })
     },
