@@ -15,7 +15,7 @@ const LIMITS = [
   ['{ AdkProvider, ApprovalCard }', 'react/index.ts', 63, 24],
   ['{ AdkProvider, ApprovalInbox, useInbox }', 'react/index.ts', 75, 28],
   ['{ AdkProvider, Composer, MessageList, useAdkChat }', 'react/index.ts', 155, 54],
-  ['*', 'client/index.ts', 98, 34],
+  ['*', 'client/index.ts', 99, 34],
   ['*', 'react/index.ts', 216, 76],
   ['*', 'protocol/index.ts', 1, 1],
 ] as const

@@ -724,6 +724,27 @@ describe('reloads', () => {
     expect(state).toMatchObject({ outbox: new Map() })
   })
 
+  test.each(['at once', 'after another event'])(
+    '[CL900] a queued output that was refused for the moment is queued again when a replayed stream removes it, refused %s',
+    (when) => {
+      const waiting = [USER, assistant('m1', call('input-available'))]
+      const sent = { messages: LOCATED, isBusy: true, responses: { c1: 'sent' } } as const
+      const refused = { ...sent, responses: { c1: 'refused' } } as const
+      const error = new AdkError('unavailable', 'The server is not available.')
+      const events: (readonly [SyncEvent, View?])[] = [
+        [{ type: 'output-given', output: OUTPUT }, { isBusy: true }],
+        ...(when === 'at once' ? [] : [[{ type: 'connection-opened' }, sent] as const]),
+        [{ type: 'responses-refused', ids: ['c1'], error, isUnreported: false }, refused],
+        [IDLE, { messages: LOCATED, hasFailed: true, responses: { c1: 'queued' } }],
+      ]
+      const replayed = { messages: waiting, responses: { c1: 'queued' } } as const
+      const { state } = run(events)
+      expect(state).toMatchObject({ retry: { isScheduled: true } })
+      if (state.state === 'detached') throw new Error('The chat is attached.')
+      expect(step(state, IDLE, replayed)[1][0]).toEqual({ type: 'queue-output', output: OUTPUT })
+    },
+  )
+
   test('[CL900] a response is sent although the chat read nothing, and later if it is busy', () => {
     const chat = { messages: DECIDED, responses: { a1: 'queued' } } as const
     const send = { type: 'send-responses', messageId: 'm1' }

@@ -1,5 +1,5 @@
 import { isRecord } from '../../protocol/guards.ts'
-import { AdkError, readErrorCode } from '../adk-error.ts'
+import { AdkError, isAway, readErrorCode } from '../adk-error.ts'
 import type { ServerTurn } from '../connection/transport.ts'
 import type { Decision, ToolOutput } from './attachable-chat.ts'
 import type { MessageView } from '../connection/chat-messages.ts'
@@ -73,9 +73,9 @@ export async function sendResponses(context: SyncContext, messageId: string): Pr
   const hasFailed = chat.status === 'error' && last !== undefined && !isStopped(last)
   await original.sendMessage(undefined, { messageId })
   const { error } = chat
-  // If there is no connection, the message and its error are still there.
-  const isDisconnected = error !== undefined && readErrorCode(error) === undefined
-  if (hasFailed && !isDisconnected) await sendAgain(context, last)
+  // If no server took the responses, the message and an error are still there, and the responses are sent again.
+  const isLater = error !== undefined && (isAway(error) || readErrorCode(error) === undefined)
+  if (hasFailed && !isLater) await sendAgain(context, last)
 }
 
 /** CL851: sends a refused text as a request, so that a second refusal is the error of the chat, which can be recovered from. */

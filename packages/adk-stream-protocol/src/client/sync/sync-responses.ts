@@ -71,9 +71,9 @@ export function restoreQueued(
   for (const [id, entry] of state.outbox) {
     const effect = entry.state === 'queued' ? entry.effect : undefined
     const response = chat.responses.get(id)
-    // The next request has sent it.
+    // The next request has sent it, and may have been refused.
     if (effect && response !== 'queued') {
-      if (effect.type === 'queue-output' && response !== undefined && response !== 'refused')
+      if (effect.type === 'queue-output' && response !== undefined)
         outbox.set(id, { state: 'requested', output: effect.output })
       continue
     }
@@ -182,9 +182,11 @@ export function onRefused(
   // The person stopped the request: that is no refusal.
   if (!isAborted(error)) effects.push({ type: 'report-refusal', ids, error })
   const isOwn = chat.isBusy && !isUnreported
-  const next: AttachedSync = isOwn
-    ? { ...state, stream: { ...state.stream, end: 'refused' } }
-    : state
+  const next: AttachedSync = {
+    ...state,
+    outbox: queueAgain(state.outbox, ids, isTemporary(error)),
+    stream: isOwn ? { ...state.stream, end: 'refused' } : state.stream,
+  }
   if (isDecidedElsewhere(error)) {
     const refusal = { ids, error, isUnreported }
     return [next, [...effects, { type: 'check-refusal', refusal }]]
@@ -206,6 +208,20 @@ export function onRefused(
   if (!isTemporary(error)) return withEffects(effects, loadRefused(next, chat, ids))
   effects.push(mark('queued', ...outputs))
   return withEffects(effects, scheduleRetry(next))
+}
+
+/** Queues outputs again whose request was refused for the moment. Others that were refused are not sent again. */
+function queueAgain(
+  outbox: AttachedSync['outbox'],
+  refused: readonly string[],
+  isLater: boolean,
+): AttachedSync['outbox'] {
+  const entries = [...outbox].flatMap(([id, entry]): [string, Unconfirmed][] => {
+    if (entry.state !== 'requested' || !refused.includes(id)) return [[id, entry]]
+    const effect: QueueEffect = { type: 'queue-output', output: entry.output }
+    return isLater ? [[id, { state: 'queued', effect }]] : []
+  })
+  return new Map(entries)
 }
 
 /** CL1220: the page shows an output that the server does not have. */
