@@ -8,8 +8,8 @@ import { createDatabase } from '../support/postgres.ts'
 import { type Program, programs } from './support/sync-program.ts'
 import { runProgram, type SyncOptions } from './support/sync-world.ts'
 
-// Random programs of what a person does in tabs, what the network does to them, what an operator does to the servers, and of writes that
-// fail. At the end every tab shows what is stored, and nothing was done twice or without a decision. A failure prints the seed, the path
+// Random programs of what a person does in tabs, what the network does to them, what an operator does to the servers, and of writes and
+// connections to the model that fail. At the end every tab shows what is stored, and nothing was done twice or without a decision. A failure prints the seed, the path
 // and the shortest program that was found. `SYNC_MODEL_MINUTES=20` runs each mode for that time, `SYNC_MODEL_PRESSURE=4` keeps the machine
 // busy with four processes, and `SYNC_MODEL_SEED` and `SYNC_MODEL_PATH` repeat a failure.
 
@@ -131,6 +131,22 @@ const EXAMPLES: readonly Example[] = [
         { act: 'send', tab: 1, kind: 'select', pace: 'rest' },
       ],
       approves: false,
+    },
+  },
+  {
+    mode: ONE,
+    program: {
+      live: true,
+      tabs: [{ version: 7, transport: 'socket', server: 0 }],
+      commands: [
+        { act: 'send', tab: 0, kind: 'talk', pace: 'rest' },
+        { act: 'continue', pace: 'rest' },
+        { act: 'continue', pace: 'rest' },
+        { act: 'lose-model', count: 3, pace: 'now' },
+        { act: 'regenerate', tab: 0, pace: 'rest' },
+        { act: 'reload', tab: 0, pace: 'rest' },
+      ],
+      approves: true,
     },
   },
 ]

@@ -39,6 +39,8 @@ type OtherCommand =
   | { readonly act: 'replace'; readonly server: number }
   /** The next writes of a server fail, as if its database was away. */
   | { readonly act: 'fail-writes'; readonly server: number; readonly count: number }
+  /** The next connections to the model fail. */
+  | { readonly act: 'lose-model'; readonly count: number }
 
 /** A command that is impossible at its time does nothing. */
 export type Command = { readonly pace: Pace } & (NetworkCommand | TabCommand | OtherCommand)
@@ -147,6 +149,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       act: fc.constant('fail-writes' as const),
       server,
       count: fc.integer({ min: 1, max: 4 }),
+      pace: fc.constant('now' as const),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      act: fc.constant('lose-model' as const),
+      count: fc.integer({ min: 1, max: 3 }),
       pace: fc.constant('now' as const),
     }),
   },

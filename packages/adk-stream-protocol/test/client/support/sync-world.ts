@@ -8,6 +8,8 @@ import { defer, type Deferred } from '../../../src/shared/async.ts'
 import { openSqliteStore, type Store } from '../../../src/store/index.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
 import { isMarked, replyTo, textOf } from '../../chaos/support/chaos-client.ts'
+import { LoadBalancer } from '../../chaos/support/load-balancer.ts'
+import { Random } from '../../chaos/support/random.ts'
 import { checkChaos } from '../../chaos/support/check-chaos.ts'
 import {
   type ChaosHistory,
@@ -34,6 +36,9 @@ const LEASE_MS = 60_000
 const MAX_WAITS = 6
 const IS_REMOVED = /is shown as undefined$/
 const POLL_MS = 20
+
+/** Commands that may remove messages, or after which no page may have them. */
+const REMOVING: ReadonlySet<Command['act']> = new Set(['regenerate', 'recover', 'reload'])
 
 export interface SyncResult {
   readonly violations: readonly string[]
@@ -65,6 +70,12 @@ interface Server {
   readonly writes: FailingWrites
 }
 
+interface WorldParts {
+  readonly folder: Folder
+  readonly emulator: Emulator
+  readonly model: ModelConnections
+}
+
 /** Servers on one database, the model, and the tabs of one person. */
 class SyncWorld implements AsyncDisposable {
   readonly log: string[] = []
@@ -76,6 +87,7 @@ class SyncWorld implements AsyncDisposable {
   readonly #headers = { 'x-user': this.#chatId }
   readonly #folder: Folder
   readonly #emulator: Emulator
+  readonly #model: ModelConnections
   readonly #servers: Server[] = []
   readonly #closing: Promise<void>[] = []
   readonly #tabs: SyncTab[] = []
@@ -85,6 +97,8 @@ class SyncWorld implements AsyncDisposable {
   readonly #gates = new Map<string, Deferred<void>>()
   /** The messages that may be lost because their page was closed or the person stopped them. */
   readonly #mayBeLost = new Set<RecordedTurn>()
+  /** The messages that a server has shown as stored. */
+  readonly #seenStored = new Set<string>()
   /** The tab in which each message was written. */
   readonly #senders = new Map<RecordedTurn, SyncTab>()
   #sent = 0
@@ -95,17 +109,19 @@ class SyncWorld implements AsyncDisposable {
   private constructor(
     program: Program,
     options: SyncOptions,
-    { folder, emulator }: { readonly folder: Folder; readonly emulator: Emulator },
+    { folder, emulator, model }: WorldParts,
   ) {
     this.#program = program
     this.#options = options
     this.#folder = folder
     this.#emulator = emulator
+    this.#model = model
   }
 
   static async open(program: Program, options: SyncOptions): Promise<SyncWorld> {
     const emulator = await startEmulator({ paceMs: 0 })
-    const world = new SyncWorld(program, options, { folder: await makeFolder(), emulator })
+    const model = await openModelConnections(emulator)
+    const world = new SyncWorld(program, options, { folder: await makeFolder(), emulator, model })
     while (world.#servers.length < options.servers) world.#servers.push(await world.#serve())
     for (const [index, plan] of program.tabs.entries()) {
       const name = `tab ${index}`
@@ -125,6 +141,7 @@ class SyncWorld implements AsyncDisposable {
   }
 
   async perform(command: Command): Promise<void> {
+    if (REMOVING.has(command.act)) await this.#noteStored()
     this.#note(`# ${JSON.stringify(command)}`)
     await this.#act(command)
     if (command.pace === 'rest') await this.#rest()
@@ -137,6 +154,7 @@ class SyncWorld implements AsyncDisposable {
     this.#note('# heals')
     for (const tab of this.#tabs) tab.network.heal()
     for (const { writes } of this.#servers) writes.failing = 0
+    this.#model.failing = 0
     const until = performance.now() + MAX_WAITS * maxWaitMs
     let [changedAt, before] = [performance.now(), this.#activity]
     let waitsFor: string | undefined
@@ -166,6 +184,7 @@ class SyncWorld implements AsyncDisposable {
       await server[Symbol.asyncDispose]()
       await store.close()
     }
+    await this.#model[Symbol.asyncDispose]()
     await this.#emulator.close()
     await this.#folder[Symbol.asyncDispose]()
   }
@@ -188,6 +207,9 @@ class SyncWorld implements AsyncDisposable {
         if (server) server.writes.failing = command.count
         return
       }
+      case 'lose-model':
+        this.#model.failing = command.count
+        return
       case 'send':
       case 'decide':
       case 'stop':
@@ -262,7 +284,7 @@ class SyncWorld implements AsyncDisposable {
     const server = await openPaymentServer({
       store,
       effects: this.#folder.effects,
-      modelUrl: this.#emulator.baseUrl,
+      modelUrl: this.#model.url,
       ...(this.#program.live && { liveModel: LIVE_MODEL }),
       tools: [requestInputTool, ...pageTools()],
       disconnectGraceMs: 600_000,
@@ -402,9 +424,12 @@ class SyncWorld implements AsyncDisposable {
     const { messages, running } = await this.#api(0).loadChat(this.#chatId)
     if (running) return 'a server says that a turn runs'
     if (messages.some(hasOpenCall)) return `a call is open: ${JSON.stringify(messages.at(-1))}`
-    for (const turn of this.#history.turns)
-      if (!messages.some(({ id }) => id === turn.userMessageId) && !this.#mayBeLost.has(turn))
-        return `${turn.userMessageId} is not stored`
+    for (const turn of this.#history.turns) {
+      const { userMessageId } = turn
+      const mayBeLost = this.#mayBeLost.has(turn) && !this.#seenStored.has(userMessageId)
+      if (!messages.some(({ id }) => id === userMessageId) && !mayBeLost)
+        return `${userMessageId} is not stored`
+    }
     for (const [index, tab] of this.#tabs.entries()) {
       const difference = findDifference(tab.messages, messages)
       if (difference) return `tab ${index} (${String(tab)}) ${difference}`
@@ -422,11 +447,24 @@ class SyncWorld implements AsyncDisposable {
       for await (const record of first.store.approvals.audit({ after: 0 }))
         if (record.chat.chatId === this.#chatId) audit.push(record)
     history.audit = audit
-    const views: ChatMessage[][] = []
-    for (const index of this.#servers.keys())
-      views.push([...(await this.#api(index).loadChat(this.#chatId)).messages])
-    history.chats = new Map([[this.#chatId, views]])
+    history.chats = new Map([[this.#chatId, await this.#readViews()]])
     for (const turn of history.turns) turn.to = Date.now()
+  }
+
+  /** Reads the chat on each server, when none of them knows of a turn that the others do not: a running turn is left out. */
+  async #readViews(): Promise<ChatMessage[][]> {
+    const until = performance.now() + this.#options.maxWaitMs
+    for (;;) {
+      const servers = [...this.#servers.keys()]
+      const loaded = await Promise.all(
+        servers.map((index) => this.#api(index).loadChat(this.#chatId)),
+      )
+      const isCalm =
+        loaded.every(({ running }) => !running) &&
+        new Set(loaded.map(({ position }) => position)).size === 1
+      if (isCalm || performance.now() > until) return loaded.map(({ messages }) => [...messages])
+      await delay(POLL_MS)
+    }
   }
 
   /** A message that was not sent has no reply, and the model may refuse what was sent while its calls waited. */
@@ -448,6 +486,12 @@ class SyncWorld implements AsyncDisposable {
     return this.#stored
       .filter(({ id, role }) => role === 'user' && !sent.has(id))
       .map((message) => `a message is stored that nobody sent: ${textOf(message)}`)
+  }
+
+  /** Notes which messages are stored: nothing that follows may lose one. */
+  async #noteStored(): Promise<void> {
+    const { messages } = await this.#api(0).loadChat(this.#chatId)
+    for (const { id, role } of messages) if (role === 'user') this.#seenStored.add(id)
   }
 
   #api(server: number): AdkApi {
@@ -477,6 +521,28 @@ class SyncWorld implements AsyncDisposable {
 
 async function turns(count: number): Promise<void> {
   for (let left = count; left > 0; left -= 1) await new Promise(setImmediate)
+}
+
+/** What passes the connections of the servers on to the model. */
+interface ModelConnections extends AsyncDisposable {
+  readonly url: string
+  /** How many of the next connections fail. */
+  failing: number
+}
+
+async function openModelConnections({ baseUrl }: Emulator): Promise<ModelConnections> {
+  const findModel = (): string[] => {
+    if (connections.failing === 0) return [baseUrl]
+    connections.failing -= 1
+    return []
+  }
+  const balancer = await LoadBalancer.open(findModel, new Random(0))
+  const connections = {
+    url: balancer.url,
+    failing: 0,
+    [Symbol.asyncDispose]: () => balancer[Symbol.asyncDispose](),
+  }
+  return connections
 }
 
 interface FailingWrites {
