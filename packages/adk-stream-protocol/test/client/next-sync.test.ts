@@ -729,12 +729,12 @@ describe('reloads', () => {
     (when) => {
       const waiting = [USER, assistant('m1', call('input-available'))]
       const sent = { messages: LOCATED, isBusy: true, responses: { c1: 'sent' } } as const
-      const refused = { ...sent, responses: { c1: 'refused' } } as const
+      const rejected = { ...sent, responses: { c1: 'refused' } } as const
       const error = new AdkError('unavailable', 'The server is not available.')
       const events: (readonly [SyncEvent, View?])[] = [
         [{ type: 'output-given', output: OUTPUT }, { isBusy: true }],
         ...(when === 'at once' ? [] : [[{ type: 'connection-opened' }, sent] as const]),
-        [{ type: 'responses-refused', ids: ['c1'], error, isUnreported: false }, refused],
+        [{ type: 'responses-refused', ids: ['c1'], error, isUnreported: false }, rejected],
         [IDLE, { messages: LOCATED, hasFailed: true, responses: { c1: 'queued' } }],
       ]
       const replayed = { messages: waiting, responses: { c1: 'queued' } } as const
