@@ -40,6 +40,15 @@ function failWrites({ approvals }: Store, count: number): { readonly left: numbe
   return failures
 }
 
+/** Opens a chat and waits for the replies to two messages. */
+async function openAnswered(page: ClientPage, version: Version, mode: string): Promise<ClientChat> {
+  const chat = await (mode === 'HTTP' ? openSse(page.sse(), version) : page.open())
+  await chat.send('[[say One.]]')
+  await chat.send('[[say Two.]]')
+  await chat.attached.catchUp()
+  return chat
+}
+
 /** Events cannot be stored, as if the database was away, until the returned function is called. */
 function failAppends({ sessions }: Store): () => void {
   const append = sessions.appendEvent.bind(sessions)
@@ -277,10 +286,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       const limits = { sweepMs: 3_600_000 }
       await using testBridge = await TestBridge.open({ isLive: mode === 'a live session', limits })
       await using page = new ClientPage({ url: testBridge.url, version })
-      const chat = await (mode === 'HTTP' ? openSse(page.sse(), version) : page.open())
-      await chat.send('[[say One.]]')
-      await chat.send('[[say Two.]]')
-      await chat.attached.catchUp()
+      const chat = await openAnswered(page, version, mode)
       const restore = failAppends(testBridge.store)
       const [, , second] = chat.messages
       const edited = { text: '[[say Three.]]', messageId: second?.id ?? '' }
@@ -323,10 +329,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       const limits = { sweepMs: 20 }
       await using testBridge = await TestBridge.open({ isLive: mode === 'a live session', limits })
       await using page = new ClientPage({ url: testBridge.url, version })
-      const chat = await (mode === 'HTTP' ? openSse(page.sse(), version) : page.open())
-      await chat.send('[[say One.]]')
-      await chat.send('[[say Two.]]')
-      await chat.attached.catchUp()
+      const chat = await openAnswered(page, version, mode)
       const restore = failAppends(testBridge.store)
       const edited = { text: '[[say Three.]]', messageId: chat.messages[2]?.id ?? '' }
       await (way === 'edited'

@@ -209,16 +209,21 @@ export class TurnService {
     }
   }
 
-  /** TU1990: stores a message that has replaced stored ones and could not be sent, as soon as the chat is free. */
+  /** TU1990: stores a message that has replaced stored ones and could not be sent, as soon as the chat is free. Never rejects. */
   async keepReplacement(
     chat: ChatRef,
     request: Pick<MessageRequest, 'message'>,
     sent: UnsentReplacement,
   ): Promise<void> {
-    const backend = await this.#backend.get()
-    const key = toAppChat(backend, chat)
-    await backend.host.keepReplacement(key, request, sent, { isLocked: false })
-    await backend.host.endings.settleLeft(this.#turns, this.#options.onError, sent.messageId)
+    const { onError } = this.#options
+    try {
+      const backend = await this.#backend.get()
+      const key = toAppChat(backend, chat)
+      await backend.host.keepReplacement(key, request, sent, { isLocked: false })
+      await backend.host.endings.settleLeft(this.#turns, onError, sent.messageId)
+    } catch (error) {
+      onError(error)
+    }
   }
 
   /** Resumes a paused turn with responses. */
